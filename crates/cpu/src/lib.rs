@@ -1,0 +1,2 @@
+//! The plan on SIMD lanes and threads.
+pub mod threads;
