@@ -1,4 +1,31 @@
 //! WHAT to compute. Pure: no unsafe code, no threads, no device.
+//!
+//! In flow order: a [`Tensor`] records operations of the op table ([`Op`]); `graph` drops what is double or dead;
+//! `fuse` makes kernels of fused bodies ([`expr::Body`]) whose movement is index arithmetic ([`index::Index`]);
+//! `memory` lays out scratch; a [`Plan`] leaves, for any [`backend::Backend`] to run.
 #![forbid(unsafe_code)]
 
 pub mod lane;
+
+mod dtype;
+mod shape;
+mod error;
+mod buffer;
+mod ops;
+mod tensor;
+mod graph;
+pub mod index;
+pub mod expr;
+mod fuse;
+mod memory;
+mod check;
+pub mod plan;
+pub mod backend;
+
+pub use buffer::{Buffer, HostBytes, Readable, read_as};
+pub use dtype::{DType, Element, Scalar};
+pub use error::{Error, Result};
+pub use ops::{LaneBits, Op, OpRow, ReduceOp, ScanOp, Signature, property};
+pub use plan::Plan;
+pub use shape::{AxisSet, IntoShape, MAX_RANK, Shape};
+pub use tensor::{Input, Operand, PlanKey, Slice, Tensor, plan_key, s};

@@ -1,0 +1,57 @@
+//! What a device must do to run plans. Engine, router and queue see only this.
+
+use crate::plan::Plan;
+use std::sync::Arc;
+
+/// How a run went: what a backend tells instead of logging.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Timings {
+    /// Wall time of the run.
+    pub total_ns: u64,
+    /// How many kernels ran.
+    pub kernels: u32,
+    /// The most threads that worked on a kernel.
+    pub threads: u32,
+}
+
+/// What went wrong on a device while a batch ran.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// `take` met an index outside its axis.
+    #[error("take: index {index} is out of range for an axis of extent {extent}: indices from -{extent} to {extent} - 1 exist")]
+    TakeIndex {
+        /// The first offending index found.
+        index: i32,
+        /// The axis' extent.
+        extent: usize,
+    },
+    /// Memory could not be had.
+    #[error("{bytes} bytes of memory could not be had: free memory, or run smaller batches")]
+    OutOfMemory {
+        /// How much was asked for.
+        bytes: usize,
+    },
+}
+
+/// A plan made ready for one device. Running it allocates nothing but what [`Prepared::run`]'s caller gives it.
+pub trait Prepared: Send + Sync {
+    /// The plan.
+    fn plan(&self) -> &Arc<Plan>;
+
+    /// Runs one batch: `inputs` and `outputs` are row-major bytes in the plan's order, their sizes checked by the
+    /// caller. `outputs` has one slice for each buffer placed as output, in the order of those buffers.
+    fn run(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<Timings, RunError>;
+}
+
+/// A device that runs plans.
+pub trait Backend: Send + Sync {
+    /// Its id: `cpu`, `gpu:0`, ..
+    fn id(&self) -> &str;
+
+    /// What it is, for people.
+    fn name(&self) -> &str;
+
+    /// Makes a plan ready to run.
+    fn prepare(&self, plan: &Arc<Plan>) -> Result<Arc<dyn Prepared>, RunError>;
+}
