@@ -1,2 +1,5 @@
-//! cli
+//! The binary `breakeven`.
+
+#![forbid(unsafe_code)]
+
 fn main() {}

@@ -1,1 +1,46 @@
-//! engine
+//! Array computing that runs batches of work where they pay.
+//!
+//! Record operations on [`Tensor`]s, run them as one batch with an [`Engine`], or compile them into a [`Program`] that
+//! runs again and again. Operations are fused: an expression of any length is one pass over memory.
+//!
+//! ```
+//! use breakeven::{Engine, Tensor};
+//!
+//! let engine = Engine::new()?;
+//! let x = Tensor::from_vec((0..1000).map(|i| i as f32 / 100.0).collect(), [10, 100])?;
+//! let y = (&x.sigmoid()? * &x)?.softmax(-1)?;   // nothing is computed yet
+//! let y = &engine.run(&[&y])?[0];               // one kernel
+//! assert_eq!(y.shape().dims(), [10, 100]);
+//! let first_row: f32 = y.as_slice::<f32>()?[..100].iter().sum();
+//! assert!((first_row - 1.0).abs() < 1e-5);
+//! # Ok::<(), breakeven::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod array;
+mod config;
+mod engine;
+mod error;
+mod execute;
+mod many;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+mod plans;
+mod program;
+
+pub use array::{Array, View, ViewMut};
+pub use breakeven_cpu::BlockStats;
+pub use breakeven_ir::backend::RunError;
+pub use breakeven_ir::plan;
+pub use breakeven_ir::{
+    AxisSet, Buffer, DType, Element, Error as RecordError, HostBytes, Input, IntoShape, MAX_RANK, Op, OpRow, Operand,
+    Plan, Readable, ReduceOp, Scalar, ScanOp, Shape, Signature, Slice, Tensor, property, s,
+};
+pub use config::{Config, THREADS_VAR};
+pub use engine::Engine;
+pub use error::{Error, Result};
+pub use many::Many;
+#[cfg(feature = "ndarray")]
+pub use ndarray::FromNdarray;
+pub use plans::PlanStats;
+pub use program::Program;

@@ -41,7 +41,11 @@ pub trait Prepared: Send + Sync {
 
     /// Runs one batch: `inputs` and `outputs` are row-major bytes in the plan's order, their sizes checked by the
     /// caller. `outputs` has one slice for each buffer placed as output, in the order of those buffers.
-    fn run(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<Timings, RunError>;
+    /// Without `threads` it runs on the calling thread alone: one task of many that run side by side.
+    fn run(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]], threads: bool) -> Result<Timings, RunError>;
+
+    /// What a run takes on one thread: estimated at first, measured later.
+    fn estimate_ns(&self) -> u64;
 }
 
 /// A device that runs plans.

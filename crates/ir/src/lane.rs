@@ -3,6 +3,9 @@
 //! A backend loops over a chunk of lanes inside a function that enables its instruction set; everything
 //! here is `#[inline(always)]`, free of branches, tables, loops and library calls, so that loop compiles to
 //! vector code for AVX2, AVX-512, NEON and SSE2 from this one source (within 0-8 % of intrinsics).
+//! Chunks of 64 lanes serve every function: with 16 or 32, LLVM unrolls the loop of a short one before it makes
+//! vectors, and `a + b` under AVX-512 takes 1.3-1.9 cycles an element instead of 0.13. (Under AVX2 the long ones
+//! are as fast or, as sin, tan and gelu_tanh, 15-25 % faster in chunks of 32.)
 //!
 //! `const FMA: bool` says whether the caller's instruction set has fused multiply-add. With it, `mul_add` is
 //! one instruction; without it, `mul_add` would be a library call of 75-150 cycles, so the lane multiplies
@@ -26,22 +29,18 @@ mod tanh;
 mod trig;
 
 pub use activation::{
-    ELU_ULP, GELU_ERF_ULP, GELU_TANH_ULP, SIGMOID_ULP, SILU_ULP, SOFTPLUS_ULP, elu, gelu_erf, gelu_tanh,
-    sigmoid, silu, softplus,
+    ELU_ULP, GELU_ERF_ULP, GELU_TANH_ULP, SIGMOID_ULP, SILU_ULP, SOFTPLUS_ULP, elu, gelu_erf, gelu_tanh, sigmoid, silu,
+    softplus,
 };
 pub use erf::{ERF_ULP, erf};
 pub use exp::{EXP_M1_ULP, EXP_ULP, exp, exp_m1};
-pub use int::{
-    floor_div_i32, floor_div_u32, pow_i32, pow_u32, rem_i32, rem_u32, to_i32, to_u32,
-};
+pub use int::{floor_div_i32, floor_div_u32, pow_i32, pow_u32, rem_i32, rem_u32, to_i32, to_u32};
 pub use log::{LN_1P_ULP, LOG_ULP, LOG2_ULP, ln_1p, log, log2};
 pub use pow::{POW_ULP, pow};
 pub use real::{RSQRT_ULP, floor_div, maximum, minimum, rem, rsqrt, sign};
 pub use round::{ceil, floor, round, trunc};
 pub use tanh::{TANH_ULP, tanh};
-pub use trig::{
-    COS_ULP, SIN_ULP, TAN_ULP, TRIG_FAST_BOUND, cos, cos_slow, sin, sin_slow, tan, tan_slow,
-};
+pub use trig::{COS_ULP, SIN_ULP, TAN_ULP, TRIG_FAST_BOUND, cos, cos_slow, sin, sin_slow, tan, tan_slow};
 
 #[cfg(test)]
 mod exact_tests;

@@ -32,8 +32,8 @@ pub fn erf<const FMA: bool>(x: f32) -> f32 {
     let q = mad::<FMA>(q, t, 3.212_822_6e-3);
     let q = mad::<FMA>(q, t, -2.288_307_4e-2);
     let q = mad::<FMA>(q, t, 1.052_510_3e-1);
-    let q = mad::<FMA>(q, t, 6.357_265_7e-1);
-    let q = mad::<FMA>(q, t, 1.285_119_1e-1);
+    let q = mad::<FMA>(q, t, 6.357_266e-1);
+    let q = mad::<FMA>(q, t, 1.285_119e-1);
     let z = mad::<FMA>(q, t, t);
     let (r, bits) = reduce::<FMA>(-z, 0.0);
     let scale = pow2(bits);

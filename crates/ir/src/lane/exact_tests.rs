@@ -12,7 +12,8 @@ fn samples() -> impl Iterator<Item = f32> {
         let centre = 2f32.powi(e).to_bits();
         (centre - 300..centre + 300).flat_map(|bits| [f32::from_bits(bits), -f32::from_bits(bits)])
     });
-    let limits = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::from_bits(1), 0.499_999_97, -0.499_999_97];
+    let limits =
+        [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::from_bits(1), 0.499_999_97, -0.499_999_97];
     (0..=u32::MAX).step_by(STRIDE).map(f32::from_bits).chain(halves).chain(edges).chain(limits)
 }
 

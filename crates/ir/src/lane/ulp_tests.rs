@@ -7,8 +7,8 @@ const STRIDE: usize = if cfg!(debug_assertions) { 5_003 } else { 2_003 };
 /// Patterns to each side of a critical point.
 const NEIGHBOURS: u32 = if cfg!(debug_assertions) { 1_000 } else { 20_000 };
 
-/// The distance of `got` from `truth` in ulps of the f32 nearest to `truth`. NaN and infinity must be met exactly,
-/// but for a truth within the bound of overflow.
+/// The distance of `got` from `truth` in ulps of the f32 nearest to `truth`. NaN and infinity must be
+/// met exactly, but for a truth within the bound of overflow.
 fn ulps(got: f32, truth: f64) -> f64 {
     if truth.is_nan() || got.is_nan() {
         return if truth.is_nan() && got.is_nan() { 0.0 } else { f64::INFINITY };
@@ -42,13 +42,7 @@ fn samples(critical: &[f32]) -> impl Iterator<Item = f32> + '_ {
 
 /// Asserts a bound for both forms of a lane and prints what was measured (`--nocapture`).
 #[track_caller]
-fn check(
-    name: &str,
-    bound: f32,
-    critical: &[f32],
-    lanes: [fn(f32) -> f32; 2],
-    truth: impl Fn(f64) -> f64,
-) {
+fn check(name: &str, bound: f32, critical: &[f32], lanes: [fn(f32) -> f32; 2], truth: impl Fn(f64) -> f64) {
     let mut worst = [(0.0f64, 0.0f32, 0.0f32); 2];
     for x in samples(critical) {
         let exact = truth(f64::from(x));
@@ -64,10 +58,12 @@ fn check(
 }
 
 #[track_caller]
-#[allow(clippy::print_stderr)] // the measured bounds, for whoever tunes a lane
+#[expect(clippy::print_stderr, reason = "the measured bounds, for whoever tunes a lane")]
 fn report(name: &str, bound: f32, worst: &[(f64, f32, f32); 2]) {
     let [(fused, fused_x, fused_got), (plain, plain_x, plain_got)] = worst;
-    eprintln!("{name:10} fused {fused:.3} at {fused_x:e} -> {fused_got:e}, plain {plain:.3} at {plain_x:e} -> {plain_got:e}");
+    eprintln!(
+        "{name:10} fused {fused:.3} at {fused_x:e} -> {fused_got:e}, plain {plain:.3} at {plain_x:e} -> {plain_got:e}"
+    );
     assert!(
         *fused <= f64::from(bound) && *plain <= f64::from(bound),
         "{name}: fused {fused:.3} ulp at {fused_x:e}, plain {plain:.3} ulp at {plain_x:e}, expected at most {bound}"
@@ -76,7 +72,13 @@ fn report(name: &str, bound: f32, worst: &[(f64, f32, f32); 2]) {
 
 #[test]
 fn exp_holds_its_bound() {
-    check("exp", EXP_ULP, &[1e-7, 0.346_573_6, 1.0, 88.0, 88.722_84, 87.336_54, 103.97], [exp::<true>, exp::<false>], f64::exp);
+    check(
+        "exp",
+        EXP_ULP,
+        &[1e-7, 0.346_573_6, 1.0, 88.0, 88.722_84, 87.336_54, 103.97],
+        [exp::<true>, exp::<false>],
+        f64::exp,
+    );
 }
 
 #[test]
@@ -87,7 +89,8 @@ fn exp_m1_holds_its_bound() {
 
 #[test]
 fn log_holds_its_bound() {
-    let critical = [1e-40, f32::MIN_POSITIVE, 0.5, 0.707_106_8, 1.0, 1.414_213_5, 2.0, f32::MAX];
+    let critical =
+        [1e-40, f32::MIN_POSITIVE, 0.5, std::f32::consts::FRAC_1_SQRT_2, 1.0, std::f32::consts::SQRT_2, 2.0, f32::MAX];
     check("log", LOG_ULP, &critical, [log::<true>, log::<false>], f64::ln);
     check("log2", LOG2_ULP, &critical, [log2::<true>, log2::<false>], f64::log2);
 }
@@ -147,7 +150,9 @@ fn sigmoid_holds_its_bound() {
 
 #[test]
 fn silu_holds_its_bound() {
-    let truth = |x: f64| if x == f64::NEG_INFINITY { -0.0 } else { x / (1.0 + (-x).exp()) };
+    let truth = |x: f64| {
+        if x == f64::NEG_INFINITY { -0.0 } else { x / (1.0 + (-x).exp()) }
+    };
     check("silu", SILU_ULP, &[1e-3, 1.0, 10.0, 87.5, 100.0, 109.0], [silu::<true>, silu::<false>], truth);
 }
 
@@ -155,7 +160,13 @@ fn silu_holds_its_bound() {
 fn softplus_holds_its_bound() {
     let truth = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
     let truth = |x: f64| if x.is_nan() { x } else { truth(x) };
-    check("softplus", SOFTPLUS_ULP, &[1e-3, 0.881_373_6, 1.0, 17.0, 87.5, 100.0], [softplus::<true>, softplus::<false>], truth);
+    check(
+        "softplus",
+        SOFTPLUS_ULP,
+        &[1e-3, 0.881_373_6, 1.0, 17.0, 87.5, 100.0],
+        [softplus::<true>, softplus::<false>],
+        truth,
+    );
 }
 
 #[test]
@@ -164,7 +175,13 @@ fn gelu_tanh_holds_its_bound() {
         let u = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x);
         if x == f64::NEG_INFINITY { -0.0 } else { x / (1.0 + (-2.0 * u).exp()) }
     };
-    check("gelu_tanh", GELU_TANH_ULP, &[1e-3, 0.5, 1.0, 3.0, 5.0, 10.0, 10.8], [gelu_tanh::<true>, gelu_tanh::<false>], truth);
+    check(
+        "gelu_tanh",
+        GELU_TANH_ULP,
+        &[1e-3, 0.5, 1.0, 3.0, 5.0, 10.0, 10.8],
+        [gelu_tanh::<true>, gelu_tanh::<false>],
+        truth,
+    );
 }
 
 #[test]
@@ -172,12 +189,20 @@ fn gelu_erf_holds_its_bound() {
     let truth = |x: f64| {
         if x == f64::NEG_INFINITY { -0.0 } else { 0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2) }
     };
-    check("gelu_erf", GELU_ERF_ULP, &[1e-3, 0.5, 1.0, 3.0, 5.0, 10.0, 13.0, 14.0], [gelu_erf::<true>, gelu_erf::<false>], truth);
+    check(
+        "gelu_erf",
+        GELU_ERF_ULP,
+        &[1e-3, 0.5, 1.0, 3.0, 5.0, 10.0, 13.0, 14.0],
+        [gelu_erf::<true>, gelu_erf::<false>],
+        truth,
+    );
 }
 
 #[test]
 fn elu_holds_its_bound() {
-    let truth = |x: f64| if x > 0.0 { x } else { f64::from(0.7f32) * x.exp_m1() };
+    let truth = |x: f64| {
+        if x > 0.0 { x } else { f64::from(0.7f32) * x.exp_m1() }
+    };
     check("elu", ELU_ULP, &[1e-3, 0.5, 1.0, 17.0], [|x| elu::<true>(x, 0.7), |x| elu::<false>(x, 0.7)], truth);
 }
 

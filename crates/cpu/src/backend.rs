@@ -1,0 +1,241 @@
+//! The CPU as a device: prepares plans and runs them.
+
+use crate::blocks::Blocks;
+use crate::level::Level;
+use crate::lower::TileProgram;
+use crate::product::Product;
+use crate::scratch::Scratches;
+use crate::shape::Form;
+use crate::team::{Team, Work};
+use crate::threads::Pool;
+use crate::tile::{Buffers, Run};
+use breakeven_ir::backend::{Backend, Prepared, RunError, Timings};
+use breakeven_ir::plan::{Kernel, Place, Plan};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
+
+/// The CPU, with its threads, its working memory and its memory pool.
+pub struct Cpu {
+    shared: Arc<Shared>,
+    name: String,
+}
+
+/// What prepared plans keep alive.
+struct Shared {
+    pool: Pool,
+    level: Level,
+    scratches: Scratches,
+    blocks: Arc<Blocks>,
+}
+
+impl Cpu {
+    /// The CPU with that many threads at the best SIMD level.
+    pub fn new(threads: usize) -> std::io::Result<Cpu> {
+        Cpu::with_level(threads, Level::detect())
+    }
+
+    /// The CPU at a given level: tests run them all.
+    pub fn with_level(threads: usize, level: Level) -> std::io::Result<Cpu> {
+        let pool = Pool::new(threads)?;
+        let name = format!("{} threads, {}", pool.threads(), level.name());
+        let shared = Shared { pool, level, scratches: Scratches::default(), blocks: Arc::default() };
+        Ok(Cpu { shared: Arc::new(shared), name })
+    }
+
+    /// The pool that outputs come from.
+    pub fn blocks(&self) -> &Arc<Blocks> {
+        &self.shared.blocks
+    }
+
+    /// Cuts `bytes` at `offsets`, which ascend from 0, and calls `work(number, part)` once for each part, on as many
+    /// threads as `ns` of work on one thread pay for.
+    pub fn for_each_part(&self, bytes: &mut [u8], offsets: &[usize], ns: u64, work: impl Fn(usize, &mut [u8]) + Sync) {
+        assert!(offsets.is_sorted() && offsets.last().is_none_or(|&last| last <= bytes.len()), "parts must be in order");
+        let (base, len) = (Base(bytes.as_mut_ptr()), bytes.len());
+        let pool = &self.shared.pool;
+        Team { pool, parallel: Team::pays(pool, ns) }.over(offsets.len(), 1, |part| {
+            for at in part {
+                let end = offsets.get(at + 1).copied().unwrap_or(len);
+                // SAFETY: the offsets ascend and stay inside, so that parts are disjoint; each is visited once.
+                let part = unsafe { std::slice::from_raw_parts_mut(base.get().add(offsets[at]), end - offsets[at]) };
+                work(at, part);
+            }
+        });
+    }
+}
+
+/// The start of memory whose parts several threads write.
+struct Base(*mut u8);
+// SAFETY: see `for_each_part`: every byte is written by one thread.
+unsafe impl Sync for Base {}
+impl Base {
+    fn get(&self) -> *mut u8 {
+        self.0
+    }
+}
+
+impl Backend for Cpu {
+    fn id(&self) -> &str {
+        "cpu"
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn prepare(&self, plan: &Arc<Plan>) -> Result<Arc<dyn Prepared>, RunError> {
+        let level = self.shared.level;
+        let kernels = plan.kernels.iter().map(|kernel| Ready::new(plan, kernel, level)).collect();
+        Ok(Arc::new(PreparedPlan { plan: plan.clone(), kernels, shared: self.shared.clone() }))
+    }
+}
+
+/// Outputs from this size on may be written past the caches: below, everything fits some cache.
+const STREAM_BYTES: usize = 8 << 20;
+
+/// A kernel made ready.
+struct Ready {
+    form: ReadyForm,
+    work: Work,
+}
+
+enum ReadyForm {
+    Tiles(TileProgram),
+    /// Large outputs: with ordinary and with non-temporal stores, whichever measures faster.
+    Either { variants: [TileProgram; 2], best_ns: [AtomicU64; 2], runs: AtomicU32 },
+    Product(Box<Product>),
+}
+
+impl Ready {
+    fn new(plan: &Plan, kernel: &Kernel, level: Level) -> Ready {
+        match kernel {
+            Kernel::Contract(contract) => {
+                let product = Product::new(plan, contract, level);
+                Ready { work: Work::estimated(product.estimate_ns()), form: ReadyForm::Product(Box::new(product)) }
+            }
+            Kernel::Loops(loops) => {
+                let program = TileProgram::new(plan, loops, level, false);
+                let work = Work::estimated(program.points() * program.estimate_ps / 1000);
+                let bytes: usize = loops.stores.iter().map(|s| plan.buffer(s.buffer).bytes()).sum();
+                let slots_last = program.shape.form != Form::Columns && !program.whole_rows();
+                let form = if bytes >= STREAM_BYTES && slots_last && cfg!(target_arch = "x86_64") {
+                    let streamed = TileProgram::new(plan, loops, level, true);
+                    let best_ns = [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)];
+                    ReadyForm::Either { variants: [program, streamed], best_ns, runs: AtomicU32::new(0) }
+                } else {
+                    ReadyForm::Tiles(program)
+                };
+                Ready { form, work }
+            }
+        }
+    }
+
+    /// Runs the kernel; true if helpers took part.
+    ///
+    /// # Safety
+    /// As for [`TileProgram::run`].
+    unsafe fn run(&self, shared: &Shared, buffers: Buffers<'_>, wrong: &AtomicI64, threads: bool) -> bool {
+        let ((), parallel) = self.work.run(&shared.pool, threads, |team| {
+            let run = Run { buffers, scratches: &shared.scratches, team, wrong };
+            // SAFETY: passed on.
+            unsafe {
+                match &self.form {
+                    ReadyForm::Tiles(program) => program.run(&run),
+                    ReadyForm::Product(product) => product.run(&run),
+                    ReadyForm::Either { variants, best_ns, runs } => {
+                        let number = runs.fetch_add(1, Ordering::Relaxed);
+                        let best = |at: usize| best_ns[at].load(Ordering::Relaxed);
+                        // Both are tried four times in turn, and again now and then.
+                        let at = if number < 8 || number % 64 < 2 { number as usize % 2 } else { usize::from(best(1) < best(0)) };
+                        let start = Instant::now();
+                        variants[at].run(&run);
+                        let took = start.elapsed().as_nanos() as u64;
+                        // The best counts, forgotten slowly, so that one run on a quiet machine does not decide forever.
+                        let old = best(at);
+                        best_ns[at].store(took.min(old.saturating_add(old / 256)), Ordering::Relaxed);
+                    }
+                }
+            }
+        });
+        parallel
+    }
+}
+
+/// A plan made ready for the CPU.
+struct PreparedPlan {
+    plan: Arc<Plan>,
+    kernels: Vec<Ready>,
+    shared: Arc<Shared>,
+}
+
+/// Base addresses that are kept on the stack; larger plans borrow scratch for them.
+const BASES: usize = 32;
+
+impl PreparedPlan {
+    fn run_with(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        bases: &mut [*mut u8],
+        threads: bool,
+    ) -> Result<Timings, RunError> {
+        let mut block = match self.plan.scratch_bytes {
+            0 => None,
+            bytes => Some(self.shared.blocks.take(bytes)?),
+        };
+        let scratch = block.as_mut().map_or(std::ptr::null_mut(), |b| b.as_mut_bytes().as_mut_ptr());
+        let mut next_output = outputs.iter_mut();
+        for (base, info) in bases.iter_mut().zip(&self.plan.buffers) {
+            *base = match info.place {
+                Place::Input(at) => inputs[at].as_ptr().cast_mut(),
+                Place::Output(_) => next_output.next().map_or(std::ptr::null_mut(), |o| o.as_mut_ptr()),
+                Place::Scratch(at) => scratch.wrapping_add(at),
+            };
+        }
+        let wrong = AtomicI64::new(i64::MAX);
+        let mut threads_used = 1;
+        for kernel in &self.kernels {
+            // SAFETY: the caller of `run` gives slices of the plan's sizes (checked there), scratch is as large as the
+            // plan says, and outputs are borrowed mutably. Inputs are only read: no store goes to an input.
+            let parallel = unsafe { kernel.run(&self.shared, Buffers { bases }, &wrong, threads) };
+            if parallel {
+                threads_used = self.shared.pool.threads() as u32;
+            }
+        }
+        match wrong.load(Ordering::Relaxed) {
+            i64::MAX => Ok(Timings { total_ns: 0, kernels: self.kernels.len() as u32, threads: threads_used }),
+            packed => Err(RunError::TakeIndex { index: packed as u32 as i32, extent: (packed >> 32) as usize }),
+        }
+    }
+}
+
+impl Prepared for PreparedPlan {
+    fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    fn run(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]], threads: bool) -> Result<Timings, RunError> {
+        for (input, info) in inputs.iter().zip(self.plan.input_infos()) {
+            assert_eq!(input.len(), info.bytes(), "an input's size was not checked");
+        }
+        assert_eq!(inputs.len(), self.plan.inputs, "the number of inputs was not checked");
+        let infos = self.plan.buffers.iter().filter(|b| matches!(b.place, Place::Output(_)));
+        for (output, info) in outputs.iter().zip(infos.clone()) {
+            assert_eq!(output.len(), info.bytes(), "an output's size was not checked");
+        }
+        assert_eq!(outputs.len(), infos.count(), "the number of outputs was not checked");
+        let count = self.plan.buffers.len();
+        if count <= BASES {
+            let mut bases = [std::ptr::null_mut(); BASES];
+            self.run_with(inputs, outputs, &mut bases[..count], threads)
+        } else {
+            let mut bases = vec![std::ptr::null_mut(); count];
+            self.run_with(inputs, outputs, &mut bases, threads)
+        }
+    }
+
+    fn estimate_ns(&self) -> u64 {
+        self.kernels.iter().map(|k| k.work.ns()).sum()
+    }
+}

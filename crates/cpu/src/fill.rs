@@ -1,0 +1,332 @@
+//! Brings elements into lanes that can't be read in place: strided, guarded, gathered, or one byte wide.
+//!
+//! A tile's lanes are a row-major range over the lane variables. It is walked in runs along the last of them, in which
+//! an affine index is a line and a condition holds on one interval: so the common cases are copies.
+
+use crate::lower::Access;
+use crate::place::{Bound, Place};
+use breakeven_ir::{DType, Scalar};
+use std::ops::Range;
+
+/// A range of lanes: `first..first + n` over the lane variables, at a point that fixes all others.
+pub(crate) struct Lanes<'a> {
+    /// The value of every variable; those of the lanes are moved while walking.
+    pub(crate) point: &'a mut [usize],
+    /// The extents of the lane variables, which are the last of the point.
+    pub(crate) extents: &'a [usize],
+    pub(crate) first: usize,
+    pub(crate) n: usize,
+}
+
+/// Part of a run: these lanes of the tile, starting at the point.
+struct Run {
+    /// The first lane's number within the tile.
+    at: usize,
+    len: usize,
+}
+
+impl Lanes<'_> {
+    /// Calls `run(point, lanes)` for each stretch along the last lane variable.
+    fn runs(&mut self, mut run: impl FnMut(&[usize], Run)) {
+        let Some((&last, rest)) = self.extents.split_last() else {
+            // No lane variable: one lane, or the same one repeated.
+            (0..self.n).for_each(|at| run(self.point, Run { at, len: 1 }));
+            return;
+        };
+        let base = self.point.len() - self.extents.len();
+        let mut index = self.first;
+        let mut at = 0;
+        while at < self.n {
+            let along = index % last;
+            let mut prefix = index / last;
+            for (axis, &extent) in rest.iter().enumerate().rev() {
+                self.point[base + axis] = prefix % extent;
+                prefix /= extent;
+            }
+            let last_var = self.point.len() - 1;
+            self.point[last_var] = along;
+            let len = (last - along).min(self.n - at);
+            run(self.point, Run { at, len });
+            at += len;
+            index += len;
+        }
+        self.point[base..].fill(0);
+    }
+}
+
+/// A place along a run: start and stride, or element by element.
+enum Line<'a> {
+    Affine { start: i64, stride: i64 },
+    General(&'a Place),
+}
+
+impl Place {
+    fn line(&self, point: &[usize]) -> Line<'_> {
+        match self.general {
+            None => Line::Affine { start: self.at(point), stride: self.coefficients.last().copied().unwrap_or(0) },
+            Some(_) => Line::General(self),
+        }
+    }
+}
+
+/// The interval of `0..len` in which all affine bounds hold; bounds with divisions are left to the caller.
+fn inside(bounds: &[Bound], point: &[usize], len: usize) -> Range<usize> {
+    let (mut low, mut high) = (0i64, len as i64);
+    for bound in bounds {
+        let Line::Affine { start, stride } = bound.place.line(point) else { continue };
+        // 0 <= start + stride * k < below
+        match stride {
+            0 if start >= 0 && start < bound.below => {}
+            0 => return 0..0,
+            s if s > 0 => {
+                low = low.max((-start).div_euclid(s) + i64::from((-start).rem_euclid(s) != 0));
+                let reach = bound.below - start;
+                high = high.min(reach.div_euclid(s) + i64::from(reach.rem_euclid(s) != 0));
+            }
+            s => {
+                let s = -s;
+                // start - s k < below  <=>  k > (start - below) / s;  start - s k >= 0  <=>  k <= start / s
+                low = low.max((start - bound.below).div_euclid(s) + 1);
+                high = high.min(start.div_euclid(s) + 1);
+            }
+        }
+    }
+    if low >= high { 0..0 } else { low as usize..high as usize }
+}
+
+/// Do the bounds with divisions hold at this point?
+fn general_bounds_hold(bounds: &[Bound], point: &[usize]) -> bool {
+    bounds.iter().filter(|b| b.place.general.is_some()).all(|b| (0..b.below).contains(&b.place.at(point)))
+}
+
+/// One element as lane bits.
+///
+/// # Safety
+/// `base` points to a buffer of elements of `width` bytes that has element `index`.
+unsafe fn element(base: *const u8, width: usize, index: i64) -> u32 {
+    // SAFETY: the caller vouches for the element.
+    unsafe {
+        match width {
+            1 => u32::from(base.add(index as usize).read()),
+            _ => base.cast::<u32>().add(index as usize).read_unaligned(),
+        }
+    }
+}
+
+/// Loads `lanes` of `access` into `dst`; lanes whose conditions fail are 0.
+///
+/// # Safety
+/// `base` points to the access' buffer, which has every element that the access names where its conditions hold (the
+/// plan guarantees that, and `ir/check` checks it); `dst` holds as many lanes.
+pub(crate) unsafe fn load(lanes: &mut Lanes<'_>, access: &Access, base: *const u8, dst: *mut u32) {
+    let width = access.width;
+    let guarded = access.bounds.iter().any(|b| b.place.general.is_some());
+    lanes.runs(|point, run| {
+        // SAFETY: the run's lanes are inside the tile.
+        let out = unsafe { std::slice::from_raw_parts_mut(dst.add(run.at), run.len) };
+        let valid = inside(&access.bounds, point, run.len);
+        out[..valid.start].fill(0);
+        out[valid.end..].fill(0);
+        let out = &mut out[valid.clone()];
+        match access.place.line(point) {
+            Line::Affine { start, stride } if !guarded => {
+                let first = start + stride * valid.start as i64;
+                // SAFETY: these elements exist, as their conditions hold.
+                unsafe { load_line(base, width, first, stride, out) };
+            }
+            _ => {
+                let mut point = point.to_vec();
+                let last = point.len() - 1;
+                let along = point[last];
+                for (k, lane) in out.iter_mut().enumerate() {
+                    point[last] = along + valid.start + k;
+                    *lane = if general_bounds_hold(&access.bounds, &point) {
+                        // SAFETY: this element exists, as its conditions hold.
+                        unsafe { element(base, width, access.place.at(&point)) }
+                    } else {
+                        0
+                    };
+                }
+            }
+        }
+    });
+}
+
+/// # Safety
+/// `base` points to a buffer that has the elements `first + stride * k` for every lane of `out`.
+unsafe fn load_line(base: *const u8, width: usize, first: i64, stride: i64, out: &mut [u32]) {
+    if out.is_empty() {
+        return;
+    }
+    // SAFETY: the caller vouches for the elements.
+    unsafe {
+        match (width, stride) {
+            (4, 1) => {
+                let from = base.add(first as usize * 4);
+                std::ptr::copy_nonoverlapping(from, out.as_mut_ptr().cast::<u8>(), out.len() * 4);
+            }
+            (_, 0) => out.fill(element(base, width, first)),
+            (4, _) => {
+                let mut from = base.cast::<u32>().offset(first as isize);
+                for lane in out {
+                    *lane = from.read_unaligned();
+                    from = from.wrapping_offset(stride as isize);
+                }
+            }
+            (_, 1) => {
+                let from = std::slice::from_raw_parts(base.add(first as usize), out.len());
+                for (lane, &byte) in out.iter_mut().zip(from) {
+                    *lane = u32::from(byte);
+                }
+            }
+            _ => {
+                for (k, lane) in out.iter_mut().enumerate() {
+                    *lane = element(base, width, first + stride * k as i64);
+                }
+            }
+        }
+    }
+}
+
+/// 1 in the lanes where all bounds hold, else 0.
+///
+/// # Safety
+/// `dst` holds as many lanes as `lanes` has.
+pub(crate) unsafe fn bounds_hold(lanes: &mut Lanes<'_>, bounds: &[Bound], dst: *mut u32) {
+    lanes.runs(|point, run| {
+        // SAFETY: the run's lanes are inside the tile.
+        let out = unsafe { std::slice::from_raw_parts_mut(dst.add(run.at), run.len) };
+        let valid = inside(bounds, point, run.len);
+        out.fill(0);
+        let mut point = point.to_vec();
+        let last = point.len().wrapping_sub(1);
+        let guarded = bounds.iter().any(|b| b.place.general.is_some());
+        for k in valid {
+            if guarded && last != usize::MAX {
+                let along = point[last];
+                point[last] = along + k;
+                out[k] = u32::from(general_bounds_hold(bounds, &point));
+                point[last] = along;
+            } else {
+                out[k] = 1;
+            }
+        }
+    });
+}
+
+/// `start + step * place` in every lane.
+///
+/// # Safety
+/// `dst` holds as many lanes as `lanes` has.
+pub(crate) unsafe fn arange(lanes: &mut Lanes<'_>, place: &Place, start: Scalar, step: Scalar, dst: *mut u32) {
+    let value = |index: i64| match start.dtype() {
+        DType::F32 => (f32::from_bits(start.bits()) + f32::from_bits(step.bits()) * index as f32).to_bits(),
+        _ => start.bits().wrapping_add(step.bits().wrapping_mul(index as u32)),
+    };
+    lanes.runs(|point, run| {
+        // SAFETY: the run's lanes are inside the tile.
+        let out = unsafe { std::slice::from_raw_parts_mut(dst.add(run.at), run.len) };
+        match place.line(point) {
+            Line::Affine { start, stride } => {
+                for (k, lane) in out.iter_mut().enumerate() {
+                    *lane = value(start + stride * k as i64);
+                }
+            }
+            Line::General(place) => {
+                let mut point = point.to_vec();
+                let last = point.len() - 1;
+                let along = point[last];
+                for (k, lane) in out.iter_mut().enumerate() {
+                    point[last] = along + k;
+                    *lane = value(place.at(&point));
+                }
+            }
+        }
+    });
+}
+
+/// Where gathered elements lie along their axis.
+pub(crate) struct Positions {
+    /// An i32 for each lane, or one for all.
+    pub(crate) at: *const u32,
+    pub(crate) scalar: bool,
+    pub(crate) stride: i64,
+    pub(crate) extent: usize,
+}
+
+/// Gathers `lanes`: the element of `access` at each position. Returns the first position outside, if there is one;
+/// lanes with such a position are 0.
+///
+/// # Safety
+/// As for [`load`], for the access at every position from 0 to the extent; `positions.at` holds a lane for each.
+pub(crate) unsafe fn gather(
+    lanes: &mut Lanes<'_>,
+    access: &Access,
+    base: *const u8,
+    positions: &Positions,
+    dst: *mut u32,
+) -> Option<i32> {
+    let extent = positions.extent as i64;
+    let mut wrong = None;
+    let mut resolve = |position: i32| {
+        let from_start = if position < 0 { i64::from(position) + extent } else { i64::from(position) };
+        if (0..extent).contains(&from_start) {
+            Some(from_start * positions.stride)
+        } else {
+            wrong.get_or_insert(position);
+            None
+        }
+    };
+    lanes.runs(|point, run| {
+        // SAFETY: the run's lanes are inside the tile.
+        let out = unsafe { std::slice::from_raw_parts_mut(dst.add(run.at), run.len) };
+        let valid = inside(&access.bounds, point, run.len);
+        let mut point_at = point.to_vec();
+        for k in 0..run.len {
+            // SAFETY: there is a position for each lane of the tile, or one for all.
+            let position = unsafe { positions.at.add(if positions.scalar { 0 } else { run.at + k }).read_unaligned() };
+            if let Some(last) = point_at.last_mut() {
+                *last = point[point.len() - 1] + k;
+            }
+            if !valid.contains(&k) || !general_bounds_hold(&access.bounds, &point_at) {
+                out[k] = 0;
+                continue;
+            }
+            // A position for all lanes moves a whole line at once.
+            if positions.scalar && access.bounds.is_empty() && k == 0 {
+                if let (Some(shift), Line::Affine { start, stride }) = (resolve(position as i32), access.place.line(point)) {
+                    // SAFETY: the elements at this position exist.
+                    unsafe { load_line(base, access.width, start + shift, stride, out) };
+                    return;
+                }
+            }
+            out[k] = match resolve(position as i32) {
+                // SAFETY: the element at this position exists.
+                Some(shift) => unsafe { element(base, access.width, access.place.at(&point_at) + shift) },
+                None => 0,
+            };
+        }
+    });
+    wrong
+}
+
+/// Writes `lanes` from `src` to where `access` points.
+///
+/// # Safety
+/// As for [`load`]; no other thread writes these elements.
+pub(crate) unsafe fn store(lanes: &mut Lanes<'_>, access: &Access, base: *mut u8, src: *const u32, scalar: bool) {
+    lanes.runs(|point, run| {
+        for k in 0..run.len {
+            // Stores are row-major over the loops, so they are affine.
+            let index = access.place.at(point) + access.place.coefficients.last().copied().unwrap_or(0) * k as i64;
+            // SAFETY: the plan's stores stay inside their buffers, and the source holds a lane for each, or one.
+            unsafe {
+                let bits = src.add(if scalar { 0 } else { run.at + k }).read_unaligned();
+                match access.width {
+                    1 => base.add(index as usize).write(bits as u8),
+                    _ => base.cast::<u32>().add(index as usize).write_unaligned(bits),
+                }
+            }
+        }
+    });
+}

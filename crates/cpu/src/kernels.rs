@@ -1,0 +1,9 @@
+//! The inner loops: plain Rust over chunks of lanes, compiled once for each SIMD level.
+//!
+//! Slots and row-major memory enter as raw pointers to 32-bit lanes, unaligned and possibly in place (`dst` equal to an
+//! argument, never overlapping it partly): every kernel reads a chunk before it writes that chunk.
+
+pub(crate) mod contract;
+pub(crate) mod map;
+pub(crate) mod reduce;
+pub(crate) mod scan;

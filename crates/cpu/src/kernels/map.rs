@@ -1,0 +1,297 @@
+//! Elementwise kernels: every signature of the op table at every level, with scalar operands where they occur.
+
+use crate::level::{Level, leveled};
+use breakeven_ir::{LaneBits, Op, lane_type, op_table};
+
+/// A kernel over `n` lanes: `dst`, then up to three arguments. A scalar argument points to one lane.
+pub(crate) type MapFn = unsafe fn(*mut u32, *const u32, *const u32, *const u32, usize);
+
+/// Lanes that are loaded, computed and stored together. With 32, LLVM unrolls the loop before it vectorises it and
+/// AVX-512 additions take 1.3-1.9 cycles an element instead of 0.13; with 64 every op of the table is vector code.
+const W: usize = 64;
+
+/// The versions of one signature by which arguments are scalars.
+#[derive(Clone, Copy)]
+pub(crate) struct MapFns {
+    versions: [MapFn; 4],
+    arity: usize,
+}
+
+impl MapFns {
+    /// The version for arguments of which `scalar` tells which are scalars; `None` if some must be made vectors.
+    pub(crate) fn version(&self, scalar: [bool; 3]) -> Option<MapFn> {
+        let at = match (self.arity, scalar) {
+            (1, [false, ..]) => 0,
+            (2, [false, false, _]) => 0,
+            (2, [false, true, _]) => 1,
+            (2, [true, false, _]) => 2,
+            (3, [false, b, c]) => usize::from(b) * 2 + usize::from(c),
+            _ => return None,
+        };
+        Some(self.versions[at])
+    }
+}
+
+pub(crate) trait Lane1 {
+    type A: LaneBits;
+    type O: LaneBits;
+    const PATCHED: bool;
+    fn lane<const FMA: bool>(a: Self::A) -> Self::O;
+    /// Lanes that the fast expression does not cover.
+    fn patch(_: Self::A) -> Option<Self::O> {
+        None
+    }
+}
+pub(crate) trait Lane2 {
+    type A: LaneBits;
+    type B: LaneBits;
+    type O: LaneBits;
+    fn lane<const FMA: bool>(a: Self::A, b: Self::B) -> Self::O;
+}
+pub(crate) trait Lane3 {
+    type A: LaneBits;
+    type B: LaneBits;
+    type C: LaneBits;
+    type O: LaneBits;
+    fn lane<const FMA: bool>(a: Self::A, b: Self::B, c: Self::C) -> Self::O;
+}
+
+/// Up to `W` lanes from `src + at`, or one lane repeated.
+///
+/// # Safety
+/// `src` points to `at + n` readable lanes, or to one if `SCALAR`.
+#[inline(always)]
+unsafe fn load<const SCALAR: bool>(src: *const u32, at: usize, n: usize) -> [u32; W] {
+    // SAFETY: the caller vouches for the lanes; reads are unaligned.
+    unsafe {
+        if SCALAR {
+            [src.read_unaligned(); W]
+        } else if n == W {
+            src.add(at).cast::<[u32; W]>().read_unaligned()
+        } else {
+            let mut lanes = [0; W];
+            std::ptr::copy_nonoverlapping(src.add(at).cast::<u8>(), lanes.as_mut_ptr().cast::<u8>(), n * 4);
+            lanes
+        }
+    }
+}
+
+/// Writes the first `n` lanes to `dst + at`.
+///
+/// # Safety
+/// `dst` points to `at + n` writable lanes.
+#[inline(always)]
+unsafe fn store(dst: *mut u32, at: usize, n: usize, lanes: [u32; W]) {
+    // SAFETY: the caller vouches for the lanes; writes are unaligned.
+    unsafe {
+        if n == W {
+            dst.add(at).cast::<[u32; W]>().write_unaligned(lanes);
+        } else {
+            std::ptr::copy_nonoverlapping(lanes.as_ptr().cast::<u8>(), dst.add(at).cast::<u8>(), n * 4);
+        }
+    }
+}
+
+/// Runs `chunk(at, lanes)` over `n` lanes, whole chunks first.
+#[inline(always)]
+fn chunks(n: usize, mut chunk: impl FnMut(usize, usize)) {
+    let whole = n / W * W;
+    let mut at = 0;
+    while at < whole {
+        chunk(at, W);
+        at += W;
+    }
+    if at < n {
+        chunk(at, n - at);
+    }
+}
+
+/// # Safety
+/// The pointers hold `n` lanes each (see [`MapFn`]).
+#[inline(always)]
+unsafe fn one<const FMA: bool, L: Lane1>(dst: *mut u32, a: *const u32, _: *const u32, _: *const u32, n: usize) {
+    #[inline(always)]
+    unsafe fn chunk<const FMA: bool, L: Lane1>(dst: *mut u32, a: *const u32, at: usize, n: usize) {
+        // SAFETY: the caller's pointers hold `at + n` lanes.
+        unsafe {
+            let x = load::<false>(a, at, n);
+            let mut out = [0; W];
+            for k in 0..W {
+                out[k] = L::lane::<FMA>(L::A::from_lane_bits(x[k])).lane_bits();
+            }
+            if L::PATCHED {
+                patch::<L>(&x, &mut out);
+            }
+            store(dst, at, n, out);
+        }
+    }
+    #[inline(always)]
+    fn patch<L: Lane1>(x: &[u32; W], out: &mut [u32; W]) {
+        let mut any = false;
+        for &bits in x {
+            any |= (bits & 0x7fff_ffff) > PATCH_FROM_BITS;
+        }
+        if any {
+            patch_slowly::<L>(x, out);
+        }
+    }
+    #[cold]
+    #[inline(never)]
+    fn patch_slowly<L: Lane1>(x: &[u32; W], out: &mut [u32; W]) {
+        for k in 0..W {
+            if let Some(value) = L::patch(L::A::from_lane_bits(x[k])) {
+                out[k] = value.lane_bits();
+            }
+        }
+    }
+    // SAFETY: the caller's pointers hold `n` lanes.
+    chunks(n, |at, n| unsafe { chunk::<FMA, L>(dst, a, at, n) });
+}
+
+/// Patched lanes are large magnitudes: above the bits of this bound a chunk is looked at lane by lane. The rows' own
+/// conditions decide; this one only has to be no larger than theirs.
+const PATCH_FROM_BITS: u32 = breakeven_ir::lane::TRIG_FAST_BOUND.to_bits();
+
+/// # Safety
+/// The pointers hold `n` lanes each, or one where `SA` or `SB` is set (see [`MapFn`]).
+#[inline(always)]
+unsafe fn two<const FMA: bool, L: Lane2, const SA: bool, const SB: bool>(
+    dst: *mut u32,
+    a: *const u32,
+    b: *const u32,
+    _: *const u32,
+    n: usize,
+) {
+    // SAFETY: the caller's pointers hold `n` lanes, or one.
+    chunks(n, |at, n| unsafe {
+        let (x, y) = (load::<SA>(a, at, n), load::<SB>(b, at, n));
+        let mut out = [0; W];
+        for k in 0..W {
+            out[k] = L::lane::<FMA>(L::A::from_lane_bits(x[k]), L::B::from_lane_bits(y[k])).lane_bits();
+        }
+        store(dst, at, n, out);
+    });
+}
+
+/// # Safety
+/// The pointers hold `n` lanes each, or one where `SB` or `SC` is set (see [`MapFn`]).
+#[inline(always)]
+unsafe fn three<const FMA: bool, L: Lane3, const SB: bool, const SC: bool>(
+    dst: *mut u32,
+    a: *const u32,
+    b: *const u32,
+    c: *const u32,
+    n: usize,
+) {
+    // SAFETY: the caller's pointers hold `n` lanes, or one.
+    chunks(n, |at, n| unsafe {
+        let (x, y, z) = (load::<false>(a, at, n), load::<SB>(b, at, n), load::<SC>(c, at, n));
+        let mut out = [0; W];
+        for k in 0..W {
+            let (x, y, z) = (L::A::from_lane_bits(x[k]), L::B::from_lane_bits(y[k]), L::C::from_lane_bits(z[k]));
+            out[k] = L::lane::<FMA>(x, y, z).lane_bits();
+        }
+        store(dst, at, n, out);
+    });
+}
+
+leveled! {
+    fn one_at<L: Lane1;>(dst: *mut u32, a: *const u32, b: *const u32, c: *const u32, n: usize) => one
+}
+leveled! {
+    fn two_at<L: Lane2; const SA: bool, const SB: bool>(dst: *mut u32, a: *const u32, b: *const u32, c: *const u32, n: usize) => two
+}
+leveled! {
+    fn three_at<L: Lane3; const SB: bool, const SC: bool>(dst: *mut u32, a: *const u32, b: *const u32, c: *const u32, n: usize) => three
+}
+
+fn fns1<L: Lane1>(level: Level) -> MapFns {
+    MapFns { versions: [one_at::<L>(level); 4], arity: 1 }
+}
+fn fns2<L: Lane2>(level: Level) -> MapFns {
+    let vectors = two_at::<L, false, false>(level);
+    MapFns {
+        versions: [vectors, two_at::<L, false, true>(level), two_at::<L, true, false>(level), vectors],
+        arity: 2,
+    }
+}
+fn fns3<L: Lane3>(level: Level) -> MapFns {
+    MapFns {
+        versions: [
+            three_at::<L, false, false>(level),
+            three_at::<L, false, true>(level),
+            three_at::<L, true, false>(level),
+            three_at::<L, true, true>(level),
+        ],
+        arity: 3,
+    }
+}
+
+/// One signature of a row as a lane type, turned into its kernels.
+macro_rules! lane {
+    ($level:ident ($ta:ident $a:ident) $out:ident { $lane:expr } $(slow $when:expr => $slow:expr)?) => {{
+        struct L;
+        impl Lane1 for L {
+            type A = lane_type!($ta);
+            type O = lane_type!($out);
+            const PATCHED: bool = lane!(@ patched $($when)?);
+            #[inline(always)]
+            #[allow(unused_variables, reason = "some rows ignore FMA")]
+            fn lane<const FMA: bool>($a: Self::A) -> Self::O { $lane }
+            $(fn patch($a: Self::A) -> Option<Self::O> { if $when { Some($slow) } else { None } })?
+        }
+        fns1::<L>($level)
+    }};
+    ($level:ident ($ta:ident $a:ident, $tb:ident $b:ident) $out:ident { $lane:expr }) => {{
+        struct L;
+        impl Lane2 for L {
+            type A = lane_type!($ta);
+            type B = lane_type!($tb);
+            type O = lane_type!($out);
+            #[inline(always)]
+            fn lane<const FMA: bool>($a: Self::A, $b: Self::B) -> Self::O { $lane }
+        }
+        fns2::<L>($level)
+    }};
+    ($level:ident ($ta:ident $a:ident, $tb:ident $b:ident, $tc:ident $c:ident) $out:ident { $lane:expr }) => {{
+        struct L;
+        impl Lane3 for L {
+            type A = lane_type!($ta);
+            type B = lane_type!($tb);
+            type C = lane_type!($tc);
+            type O = lane_type!($out);
+            #[inline(always)]
+            fn lane<const FMA: bool>($a: Self::A, $b: Self::B, $c: Self::C) -> Self::O { $lane }
+        }
+        fns3::<L>($level)
+    }};
+    (@ patched) => { false };
+    (@ patched $when:expr) => { true };
+}
+
+macro_rules! map_table {
+    ($($variant:ident $method:ident $(= $name:literal)? ($($property:ident)*) {
+        $(($($ty:ident $arg:ident),+) -> $out:ident { $lane:expr } $(slow $when:expr => $slow:expr;)? $wgsl:literal;)+
+    } $cost:expr, $ulp:expr, [$([$($g:expr),*] $r:expr),*], $doc:literal;)*) => {
+        /// The kernels of one signature of `op` at `level`.
+        pub(crate) fn map_fns(op: Op, signature: u8, level: Level) -> MapFns {
+            let signatures: &[fn(Level) -> MapFns] = match op {
+                $(Op::$variant => &[$(|level| lane!(level ($($ty $arg),+) $out { $lane } $(slow $when => $slow)?)),+],)*
+            };
+            signatures[usize::from(signature)](level)
+        }
+    };
+}
+op_table!(map_table);
+
+/// # Safety
+/// `dst` holds `n` lanes, `a` one.
+#[inline(always)]
+unsafe fn splat<const FMA: bool>(dst: *mut u32, a: *const u32, _: *const u32, _: *const u32, n: usize) {
+    // SAFETY: the caller's pointers hold that many lanes.
+    chunks(n, |at, n| unsafe { store(dst, at, n, load::<true>(a, 0, W)) });
+}
+leveled! {
+    /// One lane repeated.
+    fn splat_at<;>(dst: *mut u32, a: *const u32, b: *const u32, c: *const u32, n: usize) => splat
+}

@@ -1,0 +1,536 @@
+//! Lowers a fused body to steps over tiles: every operand a pointer, every step a function that was chosen beforehand.
+//!
+//! A kernel of the plan enters, a [`TileProgram`] leaves, which `tile` runs. Contiguous inputs are read and outputs
+//! written in place; only what lies between goes through slots in L1. Values that do not differ between lanes are
+//! computed once and passed as scalars.
+
+use crate::kernels::map::{MapFn, map_fns, splat_at};
+use crate::kernels::reduce::ReduceFns;
+use crate::kernels::scan::ScanFns;
+use crate::level::Level;
+use crate::place::{Bound, Place};
+use crate::shape::{Form, LoopShape};
+use crate::slots;
+use breakeven_ir::expr::{Inst, Value};
+use breakeven_ir::plan::{Loops, Plan};
+use breakeven_ir::Scalar;
+
+/// The number of an entry in a program's pointer table.
+pub(crate) type Ptr = u32;
+
+/// What a pointer points to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Target {
+    /// Lanes in scratch; which bytes is decided by `slots`.
+    Slot,
+    /// One lane in scratch.
+    Cell,
+    /// A constant of the program.
+    Const(u32),
+    /// Memory, moved from tile to tile.
+    Memory,
+}
+
+/// One step over a tile. `one` steps compute a single lane.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    Map { f: MapFn, dst: Ptr, args: [Ptr; 3], arity: u8, one: bool },
+    /// Brings what is not contiguous, guarded or one byte wide into a slot.
+    Fill { load: u32, dst: Ptr, one: bool },
+    Arange { place: Box<Place>, start: Scalar, step: Scalar, dst: Ptr, one: bool },
+    Inside { bounds: Box<[Bound]>, dst: Ptr, one: bool },
+    Gather { load: u32, position: Ptr, scalar: bool, stride: i64, extent: usize, dst: Ptr, one: bool },
+    Reduce { reduce: u32, src: Ptr },
+    Scan { scan: u32, src: Ptr, dst: Ptr },
+    /// Writes what the kernels can't write in place.
+    Store { store: u32, src: Ptr, scalar: bool },
+}
+
+/// Memory that a program touches.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    pub(crate) buffer: usize,
+    /// Bytes of one element.
+    pub(crate) width: usize,
+    pub(crate) place: Place,
+    pub(crate) bounds: Vec<Bound>,
+}
+
+/// A pointer that follows an access.
+#[derive(Clone, Debug)]
+pub(crate) struct Follow {
+    pub(crate) ptr: Ptr,
+    pub(crate) buffer: usize,
+    pub(crate) width: usize,
+    pub(crate) place: Place,
+}
+
+/// One pass over what is reduced.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Phase {
+    /// Run for every tile (rows) or step (columns).
+    pub(crate) body: Vec<Step>,
+    /// The reductions that end with this phase.
+    pub(crate) reduces: Vec<u32>,
+    /// Run once when it is done.
+    pub(crate) after: Vec<Step>,
+}
+
+/// A reduction and where its result goes.
+#[derive(Clone)]
+pub(crate) struct Reduction {
+    pub(crate) fns: ReduceFns,
+    pub(crate) dst: Ptr,
+}
+
+/// A lowered kernel.
+#[derive(Clone)]
+pub(crate) struct TileProgram {
+    pub(crate) shape: LoopShape,
+    /// Lanes of a tile.
+    pub(crate) tile: usize,
+    /// Everything of a map; of a row or column, what comes before the first phase.
+    pub(crate) head: Vec<Step>,
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) targets: Vec<Target>,
+    /// Byte offset of each slot pointer in the frame's slot memory.
+    pub(crate) slot_offsets: Vec<u32>,
+    pub(crate) slot_bytes: usize,
+    pub(crate) consts: Vec<u32>,
+    pub(crate) loads: Vec<Access>,
+    pub(crate) stores: Vec<Access>,
+    pub(crate) outer: Vec<Follow>,
+    pub(crate) inner: Vec<Follow>,
+    pub(crate) reductions: Vec<Reduction>,
+    pub(crate) scans: Vec<ScanFns>,
+    /// Non-temporal stores.
+    pub(crate) stream: bool,
+    /// Estimated time of one element in picoseconds, until it is measured.
+    pub(crate) estimate_ps: u64,
+}
+
+/// A whole row up to this many lanes stays in L1 and L2 while all phases pass over it.
+const ROW_TILE: usize = 8192;
+/// Lanes of a tile with slots: 256 to 2,048 are within 6 %, 4,096 costs 12-28 % more.
+const TILE: usize = 1024;
+/// Lanes of a tile that needs no slot: only the cost of a call counts.
+const WIDE_TILE: usize = 8192;
+
+/// Where a value is.
+#[derive(Clone, Copy)]
+struct Loc {
+    ptr: Ptr,
+    scalar: bool,
+}
+
+struct Lowering<'a> {
+    kernel: &'a Loops,
+    level: Level,
+    masks: Vec<u64>,
+    phase_of: Vec<usize>,
+    locs: Vec<Option<Loc>>,
+    out: TileProgram,
+    /// The store that a value is written to in place, and its pointer.
+    in_place: Vec<Option<u32>>,
+}
+
+impl TileProgram {
+    /// Lowers `kernel`. With `stream`, results go through a slot and past the caches.
+    pub(crate) fn new(plan: &Plan, kernel: &Loops, level: Level, stream: bool) -> TileProgram {
+        let shape = LoopShape::new(kernel);
+        let count = shape.count();
+        let access = |buffer: breakeven_ir::plan::BufferId, index, conditions: &[breakeven_ir::expr::Condition]| Access {
+            buffer: buffer.0 as usize,
+            width: plan.buffer(buffer).dtype.size_bytes(),
+            place: Place::new(index, &shape.names, count),
+            bounds: conditions.iter().map(|c| Bound::new(c, &shape.names, count)).collect(),
+        };
+        let loads = kernel.body.accesses.iter().map(|a| access(a.buffer, &a.index, &a.conditions)).collect();
+        let stores = kernel.stores.iter().map(|s| access(s.buffer, &s.index, &[])).collect();
+        let out = TileProgram {
+            tile: 0,
+            head: vec![],
+            phases: vec![],
+            targets: vec![],
+            slot_offsets: vec![],
+            slot_bytes: 0,
+            consts: vec![],
+            loads,
+            stores,
+            outer: vec![],
+            inner: vec![],
+            reductions: vec![],
+            scans: vec![],
+            stream,
+            estimate_ps: 0,
+            shape,
+        };
+        let masks = kernel.body.var_masks(out.shape.inner_mask);
+        let mut lowering = Lowering {
+            kernel,
+            level,
+            phase_of: phases(kernel),
+            locs: vec![None; kernel.body.insts.len()],
+            in_place: vec![None; kernel.body.insts.len()],
+            masks,
+            out,
+        };
+        lowering.run();
+        lowering.out
+    }
+
+    /// Is every row one tile, so that values stay from phase to phase?
+    pub(crate) fn whole_rows(&self) -> bool {
+        self.shape.form == Form::Rows && self.shape.steps.is_empty() && self.lane_count() <= ROW_TILE
+    }
+
+    pub(crate) fn lane_count(&self) -> usize {
+        self.shape.lanes.iter().product()
+    }
+
+    pub(crate) fn step_count(&self) -> usize {
+        self.shape.steps.iter().product()
+    }
+
+    pub(crate) fn loop_count(&self) -> usize {
+        self.shape.loops.iter().product()
+    }
+}
+
+/// The phase in which each value is available: a reduction's result, one phase after its argument.
+fn phases(kernel: &Loops) -> Vec<usize> {
+    let mut phases: Vec<usize> = Vec::with_capacity(kernel.body.insts.len());
+    for inst in &kernel.body.insts {
+        let args = inst.args().map(|a| phases[a as usize]).max().unwrap_or(0);
+        phases.push(args + usize::from(matches!(inst, Inst::Reduce { .. })));
+    }
+    phases
+}
+
+impl Lowering<'_> {
+    fn run(&mut self) {
+        let insts = &self.kernel.body.insts;
+        let phase_count = insts
+            .iter()
+            .enumerate()
+            .map(|(v, inst)| self.phase_of[v] + usize::from(self.is_inner(v) && !matches!(inst, Inst::Reduce { .. })))
+            .max()
+            .unwrap_or(0)
+            .max(self.phase_of.iter().copied().max().unwrap_or(0));
+        let phase_count = if self.out.shape.form == Form::Map { 0 } else { phase_count };
+        let whole = self.out.whole_rows();
+        let mut head = Vec::new();
+        self.outer_level(0, &mut head);
+        self.out.head = head;
+        for phase in 0..phase_count {
+            if !whole {
+                // Everything that differs along the row is computed again: only outer values were kept.
+                for v in 0..insts.len() {
+                    if self.is_inner(v) {
+                        self.locs[v] = None;
+                    }
+                }
+            }
+            let mut body = Vec::new();
+            let mut reduces = Vec::new();
+            for v in self.needed_in(phase) {
+                self.emit(v, &mut body);
+            }
+            for v in 0..insts.len() {
+                if let Inst::Reduce { op, arg } = insts[v]
+                    && self.phase_of[arg as usize] == phase
+                {
+                    let fns = ReduceFns::new(op, self.kernel.body.dtypes[arg as usize], self.level);
+                    let scalar = self.out.shape.form == Form::Rows;
+                    let dst = self.ptr(if scalar { Target::Cell } else { Target::Slot });
+                    let src = self.vector(arg, &mut body);
+                    let reduce = self.out.reductions.len() as u32;
+                    self.out.reductions.push(Reduction { fns, dst });
+                    body.push(Step::Reduce { reduce, src });
+                    reduces.push(reduce);
+                    self.locs[v] = Some(Loc { ptr: dst, scalar });
+                }
+            }
+            self.store_values(|this, v| this.is_inner(v) && this.phase_of[v] == phase, &mut body);
+            let mut after = Vec::new();
+            self.outer_level(phase + 1, &mut after);
+            self.out.phases.push(Phase { body, reduces, after });
+        }
+        let slots_used = self.out.targets.contains(&Target::Slot);
+        let lanes = self.out.lane_count();
+        self.out.tile = match (whole, slots_used) {
+            (true, _) => lanes.max(1),
+            (_, false) => WIDE_TILE.min(lanes.max(1)),
+            _ => TILE.min(lanes.max(1)),
+        };
+        slots::assign(&mut self.out);
+        self.out.estimate_ps = self.estimate();
+    }
+
+    /// Does the value differ along what is reduced?
+    fn is_inner(&self, v: usize) -> bool {
+        self.masks[v] & self.out.shape.inner_mask != 0
+    }
+
+    /// Is the value the same in all lanes?
+    fn is_scalar(&self, v: usize) -> bool {
+        match self.out.shape.form {
+            Form::Rows => !self.is_inner(v),
+            // A reduction over columns has a result in every lane, even of an argument that is the same in all.
+            _ => !self.depends_on_lanes(v),
+        }
+    }
+
+    fn depends_on_lanes(&self, v: usize) -> bool {
+        let inst = &self.kernel.body.insts[v];
+        self.masks[v] & self.out.shape.lane_mask != 0
+            || matches!(inst, Inst::Reduce { .. } | Inst::Scan { .. })
+            || (matches!(inst, Inst::Map { .. } | Inst::Gather { .. })
+                && inst.args().any(|a| self.depends_on_lanes_memo(a as usize)))
+    }
+
+    /// As above for an argument; a chain of any length must not recurse, so it looks at where the value already is.
+    fn depends_on_lanes_memo(&self, v: usize) -> bool {
+        match self.locs[v] {
+            Some(loc) => !loc.scalar,
+            None => self.masks[v] & self.out.shape.lane_mask != 0,
+        }
+    }
+
+    fn ptr(&mut self, target: Target) -> Ptr {
+        self.out.targets.push(target);
+        self.out.targets.len() as Ptr - 1
+    }
+
+    /// The values that phase `phase` computes for each tile or step: what its reductions and stores need.
+    fn needed_in(&self, phase: usize) -> Vec<usize> {
+        let insts = &self.kernel.body.insts;
+        let mut needed = vec![false; insts.len()];
+        for inst in insts {
+            if let Inst::Reduce { arg, .. } = inst {
+                needed[*arg as usize] |= self.phase_of[*arg as usize] == phase;
+            }
+        }
+        for store in &self.kernel.stores {
+            let v = store.value as usize;
+            needed[v] |= self.is_inner(v) && self.phase_of[v] == phase;
+        }
+        for v in (0..insts.len()).rev() {
+            needed[v] &= self.is_inner(v) && self.locs[v].is_none();
+            if needed[v] {
+                insts[v].args().for_each(|a| needed[a as usize] = true);
+            }
+        }
+        (0..insts.len()).filter(|&v| needed[v]).collect()
+    }
+
+    /// Emits the values that do not differ along what is reduced and become available in `phase`, and stores them.
+    fn outer_level(&mut self, phase: usize, steps: &mut Vec<Step>) {
+        for v in 0..self.kernel.body.insts.len() {
+            let reduce = matches!(self.kernel.body.insts[v], Inst::Reduce { .. });
+            if self.phase_of[v] == phase && !self.is_inner(v) && !reduce && self.locs[v].is_none() {
+                self.emit(v, steps);
+            }
+        }
+        self.store_values(|this, v| !this.is_inner(v) && this.phase_of[v] == phase, steps);
+    }
+
+    /// Writes out the stores of the values that `which` selects and that were not written in place.
+    fn store_values(&mut self, which: impl Fn(&Self, usize) -> bool, steps: &mut Vec<Step>) {
+        for number in 0..self.kernel.stores.len() {
+            let v = self.kernel.stores[number].value as usize;
+            if which(self, v) && self.in_place[v] != Some(number as u32) {
+                let Loc { ptr, scalar } = self.loc(v as Value);
+                steps.push(Step::Store { store: number as u32, src: ptr, scalar });
+            }
+        }
+    }
+
+    fn loc(&self, v: Value) -> Loc {
+        self.locs[v as usize].expect("arguments are emitted before their users")
+    }
+
+    /// The value as lanes: scalars are repeated into a slot.
+    fn vector(&mut self, v: Value, steps: &mut Vec<Step>) -> Ptr {
+        let loc = self.loc(v);
+        if !loc.scalar {
+            return loc.ptr;
+        }
+        let dst = self.ptr(Target::Slot);
+        let f = splat_at(self.level);
+        steps.push(Step::Map { f, dst, args: [loc.ptr; 3], arity: 1, one: false });
+        dst
+    }
+
+    /// A pointer that follows an access through memory.
+    fn follow(&mut self, access: Access, inner: bool) -> Ptr {
+        let ptr = self.ptr(Target::Memory);
+        let follow = Follow { ptr, buffer: access.buffer, width: access.width, place: access.place };
+        if inner { self.out.inner.push(follow) } else { self.out.outer.push(follow) }
+        ptr
+    }
+
+    /// Where the result of `v` goes: straight to memory if it is stored contiguously, else a slot or cell.
+    fn destination(&mut self, v: usize, scalar: bool) -> Ptr {
+        if scalar {
+            return self.ptr(Target::Cell);
+        }
+        if !self.out.stream {
+            let place = self.kernel.stores.iter().position(|s| s.value as usize == v);
+            if let Some(number) = place {
+                let store = self.out.stores[number].clone();
+                if store.width == 4 && self.contiguous(&store.place) {
+                    self.in_place[v] = Some(number as u32);
+                    return self.follow(store, self.is_inner(v));
+                }
+            }
+        }
+        self.ptr(Target::Slot)
+    }
+
+    /// Do neighbouring lanes lie side by side?
+    fn contiguous(&self, place: &Place) -> bool {
+        let first = self.out.shape.first_lane();
+        let mut stride = 1;
+        for (at, &extent) in self.out.shape.lanes.iter().enumerate().rev() {
+            if place.coefficients[first + at] != stride {
+                return false;
+            }
+            stride *= extent as i64;
+        }
+        place.general.is_none()
+    }
+
+    /// Do all lanes read the same element?
+    fn uniform(&self, access: &Access) -> bool {
+        let first = self.out.shape.first_lane();
+        let fixed = |place: &Place| place.general.is_none() && place.coefficients[first..].iter().all(|&c| c == 0);
+        fixed(&access.place) && access.bounds.iter().all(|b| fixed(&b.place))
+    }
+
+    fn emit(&mut self, v: usize, steps: &mut Vec<Step>) {
+        let inner = self.is_inner(v);
+        let dtype = self.kernel.body.dtypes[v];
+        let loc = match self.kernel.body.insts[v].clone() {
+            Inst::Const(value) => {
+                self.out.consts.push(value.bits());
+                let ptr = self.ptr(Target::Const(self.out.consts.len() as u32 - 1));
+                Loc { ptr, scalar: true }
+            }
+            Inst::Load { access } => {
+                let load = self.out.loads[access as usize].clone();
+                let scalar = self.is_scalar(v) || self.uniform(&load);
+                if load.width == 4 && load.bounds.is_empty() && load.place.general.is_none() && (scalar || self.contiguous(&load.place)) {
+                    Loc { ptr: self.follow(load, inner), scalar }
+                } else {
+                    let dst = if scalar { self.ptr(Target::Cell) } else { self.destination(v, false) };
+                    steps.push(Step::Fill { load: access, dst, one: scalar });
+                    Loc { ptr: dst, scalar }
+                }
+            }
+            Inst::Arange { index, start, step } => {
+                let scalar = self.is_scalar(v);
+                let dst = self.destination(v, scalar);
+                let place = Box::new(Place::new(&index, &self.out.shape.names, self.out.shape.count()));
+                steps.push(Step::Arange { place, start, step, dst, one: scalar });
+                Loc { ptr: dst, scalar }
+            }
+            Inst::Inside { conditions } => {
+                let scalar = self.is_scalar(v);
+                let dst = self.ptr(if scalar { Target::Cell } else { Target::Slot });
+                let (names, count) = (&self.out.shape.names, self.out.shape.count());
+                let bounds = conditions.iter().map(|c| Bound::new(c, names, count)).collect();
+                steps.push(Step::Inside { bounds, dst, one: scalar });
+                Loc { ptr: dst, scalar }
+            }
+            Inst::Gather { access, position, stride, extent } => {
+                let load = self.out.loads[access as usize].clone();
+                let at = self.loc(position);
+                let scalar = at.scalar && (self.is_scalar(v) || self.uniform(&load));
+                let dst = self.destination(v, scalar);
+                steps.push(Step::Gather { load: access, position: at.ptr, scalar: at.scalar, stride, extent, dst, one: scalar });
+                Loc { ptr: dst, scalar }
+            }
+            Inst::Map { op, signature, args } => {
+                let arity = op.row().arity;
+                let mut locs = [Loc { ptr: 0, scalar: false }; 3];
+                for at in 0..arity {
+                    locs[at] = self.loc(args[at]);
+                }
+                // One lane if all arguments are: but what differs from step to step is computed where it is used.
+                let one = locs[..arity].iter().all(|l| l.scalar);
+                let fns = map_fns(op, signature, self.level);
+                let mut scalars = [false; 3];
+                (0..arity).for_each(|at| scalars[at] = locs[at].scalar && !one);
+                let f = match fns.version(scalars) {
+                    Some(f) => f,
+                    None => {
+                        locs[0] = Loc { ptr: self.vector(args[0], steps), scalar: false };
+                        scalars[0] = false;
+                        fns.version(scalars).expect("a kernel exists for a first argument in lanes")
+                    }
+                };
+                let dst = self.destination(v, one);
+                steps.push(Step::Map { f, dst, args: locs.map(|l| l.ptr), arity: arity as u8, one });
+                Loc { ptr: dst, scalar: one }
+            }
+            Inst::Scan { op, arg } => {
+                let src = self.vector(arg, steps);
+                let dst = self.destination(v, false);
+                let scan = self.out.scans.len() as u32;
+                self.out.scans.push(ScanFns::new(op, dtype));
+                steps.push(Step::Scan { scan, src, dst });
+                Loc { ptr: dst, scalar: false }
+            }
+            Inst::Reduce { .. } => unreachable!("reductions are placed by their phase"),
+        };
+        self.locs[v] = Some(loc);
+    }
+
+    /// Picoseconds an element: the op table's costs at 40 ps an addition and 30 ps a lane moved, both measured with
+    /// AVX2 in L1 on 3 GHz cores. It only has to be right within a factor of 3 until the first runs are measured.
+    fn estimate(&self) -> u64 {
+        let ops: u64 = self
+            .kernel
+            .body
+            .insts
+            .iter()
+            .map(|inst| match inst {
+                Inst::Map { op, .. } => u64::from(op.row().cost) * 40,
+                Inst::Reduce { .. } => 40,
+                Inst::Scan { .. } => 1500,
+                Inst::Gather { .. } => 1000,
+                _ => 0,
+            })
+            .sum();
+        let fills = self.out.head.iter().chain(self.out.phases.iter().flat_map(|p| &p.body));
+        let fills = fills.filter(|s| matches!(s, Step::Fill { one: false, .. } | Step::Store { .. })).count() as u64;
+        ops + 100 * fills + 30 * (self.out.loads.len() + self.out.stores.len()) as u64
+    }
+}
+
+impl Step {
+    /// The pointers that the step reads.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = Ptr> + '_ {
+        let (args, count): ([Ptr; 3], usize) = match self {
+            Step::Map { args, arity, .. } => (*args, usize::from(*arity)),
+            Step::Gather { position, .. } => ([*position; 3], 1),
+            Step::Reduce { src, .. } | Step::Scan { src, .. } | Step::Store { src, .. } => ([*src; 3], 1),
+            Step::Fill { .. } | Step::Arange { .. } | Step::Inside { .. } => ([0; 3], 0),
+        };
+        args.into_iter().take(count)
+    }
+
+    /// The pointer that the step writes.
+    pub(crate) fn writes(&self) -> Option<Ptr> {
+        match self {
+            Step::Map { dst, .. }
+            | Step::Fill { dst, .. }
+            | Step::Arange { dst, .. }
+            | Step::Inside { dst, .. }
+            | Step::Gather { dst, .. }
+            | Step::Scan { dst, .. } => Some(*dst),
+            Step::Reduce { .. } | Step::Store { .. } => None,
+        }
+    }
+}

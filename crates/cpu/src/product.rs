@@ -1,0 +1,248 @@
+//! Runs a contraction: operands in place or packed from their fused expressions, GEMM by row panels, and the fused end
+//! on each panel while it is in cache.
+
+use crate::kernels::contract::{Gemm, Matrix, gemm};
+use crate::level::Level;
+use crate::lower::TileProgram;
+use crate::tile::{Buffers, Run};
+use breakeven_ir::expr::{Body, Inst};
+use breakeven_ir::index::Index;
+use breakeven_ir::plan::{BufferId, BufferInfo, Contract, Loops, Place as MemoryPlace, Plan, Store, Var};
+use breakeven_ir::{DType, Shape};
+
+/// A contraction made ready.
+pub(crate) struct Product {
+    batch: Vec<usize>,
+    m: usize,
+    n: usize,
+    k: usize,
+    left: Operand,
+    right: Operand,
+    /// The buffer of the result.
+    dst: usize,
+    /// `None` if the product is the result.
+    end: Option<TileProgram>,
+    level: Level,
+}
+
+enum Operand {
+    /// Read where it is: buffer, offset, and strides of the batch axes, rows and columns.
+    Direct { buffer: usize, offset: i64, batch: Vec<i64>, row: i64, column: i64 },
+    /// Computed into scratch, row-major.
+    Packed(Box<TileProgram>),
+}
+
+/// Rows of a panel at least: GEMM packs its right operand again for each panel, which 96 rows make up for; and from 65
+/// rows on its blocking, hence the result, does not depend on how many there are.
+const PANEL: usize = 96;
+
+impl Product {
+    pub(crate) fn new(plan: &Plan, contract: &Contract, level: Level) -> Product {
+        let end = &contract.end;
+        let plain = end.body.insts.len() == 1 && end.stores.len() == 1;
+        Product {
+            batch: contract.batch.clone(),
+            m: contract.m,
+            n: contract.n,
+            k: contract.k,
+            left: Operand::new(plan, contract, &contract.left, true, level),
+            right: Operand::new(plan, contract, &contract.right, false, level),
+            dst: end.stores[0].buffer.0 as usize,
+            end: (!plain).then(|| TileProgram::new(plan, end, level, false)),
+            level,
+        }
+    }
+
+    /// Estimated time on one thread: 40 flops a nanosecond, and what packing and the end take.
+    pub(crate) fn estimate_ns(&self) -> u64 {
+        let programs = [self.left.program(), self.right.program(), self.end.as_ref()];
+        let around: u64 = programs.into_iter().flatten().map(|p| p.points() * p.estimate_ps / 1000).sum();
+        self.points() * self.k as u64 / 20 + around
+    }
+
+    fn batches(&self) -> usize {
+        self.batch.iter().product()
+    }
+
+    fn points(&self) -> u64 {
+        (self.batches() * self.m * self.n) as u64
+    }
+
+    /// # Safety
+    /// As for [`TileProgram::run`].
+    pub(crate) unsafe fn run(&self, run: &Run<'_>) {
+        let batches = self.batches();
+        // Many small products: whole ones for each thread. Few large ones: their rows are split.
+        let threads = run.team.pool.threads();
+        if batches >= 2 * threads || !run.team.parallel || self.m < 2 * PANEL {
+            run.team.over(batches, 1, |part| {
+                for batch in part {
+                    // SAFETY: passed on; batches write disjoint parts of the result.
+                    unsafe { self.packed_right(run, batch, |right| self.panel(run, batch, right, 0, self.m)) };
+                }
+            });
+            return;
+        }
+        let panels = (self.m / PANEL).min(2 * threads);
+        for batch in 0..batches {
+            // SAFETY: passed on; panels write disjoint rows of the result.
+            unsafe {
+                self.packed_right(run, batch, |right| {
+                    let right = SharedMatrix(right);
+                    run.team.over(panels, 1, |part| {
+                        let rows = self.m * part.start / panels..self.m * part.end / panels;
+                        self.panel(run, batch, right.get(), rows.start, rows.len());
+                    });
+                });
+            }
+        }
+    }
+
+    /// The right operand of one batch, packed if it has to be.
+    unsafe fn packed_right(&self, run: &Run<'_>, batch: usize, work: impl FnOnce(Matrix)) {
+        // SAFETY: passed on.
+        unsafe { self.right.matrix(run, batch, &self.batch, 0, self.k, self.n, work) }
+    }
+
+    /// Rows `first..first + rows` of one batch, and their end.
+    unsafe fn panel(&self, run: &Run<'_>, batch: usize, right: Matrix, first: usize, rows: usize) {
+        let start = (batch * self.m + first) * self.n;
+        // SAFETY: the rows are inside the result.
+        unsafe {
+            let dst = run.buffers.bases[self.dst].cast::<f32>().add(start);
+            self.left.matrix(run, batch, &self.batch, first, rows, self.k, |left| {
+                let (m, n, k) = (rows, self.n, self.k);
+                gemm(self.level, &Gemm { m, n, k, left, right, dst, dst_row: self.n as isize });
+            });
+            if let Some(end) = &self.end {
+                end.run_part(run, start..start + rows * self.n);
+            }
+        }
+    }
+}
+
+/// A packed operand that the threads of one product read.
+#[derive(Clone, Copy)]
+struct SharedMatrix(Matrix);
+// SAFETY: it is only read while it is shared.
+unsafe impl Sync for SharedMatrix {}
+impl SharedMatrix {
+    fn get(&self) -> Matrix {
+        self.0
+    }
+}
+
+impl Operand {
+    fn new(plan: &Plan, contract: &Contract, body: &Body, left: bool, level: Level) -> Operand {
+        let batches = contract.batch.len();
+        let (row, column) = if left { (batches, batches + 2) } else { (batches + 2, batches + 1) };
+        if let [Inst::Load { access }] = body.insts[..] {
+            let access = &body.accesses[access as usize];
+            if let (Some(c), true) = (access.index.affine(batches + 3), access.conditions.is_empty()) {
+                return Operand::Direct {
+                    buffer: access.buffer.0 as usize,
+                    offset: access.index.offset,
+                    batch: c[..batches].to_vec(),
+                    row: c[row],
+                    column: c[column],
+                };
+            }
+        }
+        // A map over (batch.., row, column) into a buffer of its own, behind the plan's.
+        let (rows, columns) = if left { (contract.m, contract.k) } else { (contract.k, contract.n) };
+        let old: Vec<usize> = (0..batches).chain([row, column]).collect();
+        let extents: Vec<usize> = contract.batch.iter().copied().chain([rows, columns]).collect();
+        let mut new_name = vec![0u8; batches + 3];
+        old.iter().enumerate().for_each(|(new, &old)| new_name[old] = new as u8);
+        let index = (0..extents.len()).fold(Index::default(), |sum, v| {
+            let sum = sum.times(extents[v] as i64);
+            if extents[v] == 1 { sum } else { sum.plus(&Index::var(v as u8), 1) }
+        });
+        let buffer = BufferId(plan.buffers.len() as u32);
+        let loops = Loops {
+            vars: extents.iter().map(|&extent| Var { extent, inner: false }).collect(),
+            body: renamed(body, &new_name),
+            stores: vec![Store { buffer, index, value: body.insts.len() as u32 - 1 }],
+        };
+        let mut wider = plan.clone();
+        wider.buffers.push(BufferInfo { dtype: DType::F32, shape: Shape::SCALAR, place: MemoryPlace::Scratch(0) });
+        Operand::Packed(Box::new(TileProgram::new(&wider, &loops, level, false)))
+    }
+
+    fn program(&self) -> Option<&TileProgram> {
+        match self {
+            Operand::Direct { .. } => None,
+            Operand::Packed(program) => Some(program),
+        }
+    }
+
+    /// Rows `first..first + rows` of one batch as a matrix.
+    #[allow(clippy::too_many_arguments, reason = "the extents of a block in a batch")]
+    unsafe fn matrix(
+        &self,
+        run: &Run<'_>,
+        batch: usize,
+        extents: &[usize],
+        first: usize,
+        rows: usize,
+        columns: usize,
+        work: impl FnOnce(Matrix),
+    ) {
+        match self {
+            Operand::Direct { buffer, offset, batch: strides, row, column } => {
+                let mut at = offset + row * first as i64;
+                let mut rest = batch;
+                for (&extent, &stride) in extents.iter().zip(strides).rev() {
+                    at += stride * (rest % extent) as i64;
+                    rest /= extent;
+                }
+                // SAFETY: the plan's accesses stay inside their buffers.
+                let base = unsafe { run.buffers.bases[*buffer].cast_const().cast::<f32>().offset(at as isize) };
+                work(Matrix { base, row: *row as isize, column: *column as isize });
+            }
+            Operand::Packed(program) => {
+                let all = program.points() as usize / extents.iter().product::<usize>().max(1);
+                let start = batch * all + first * columns;
+                run.scratches.with(rows * columns * 4, |packed| {
+                    // The program writes element `start` first: the base it sees lies that far before the block.
+                    let mut bases = run.buffers.bases.to_vec();
+                    bases.push(packed.wrapping_sub(start * 4));
+                    let buffers = Buffers { bases: &bases };
+                    let own = Run { buffers, scratches: run.scratches, team: run.team, wrong: run.wrong };
+                    // SAFETY: the block holds every element of the range.
+                    unsafe { program.run_part(&own, start..start + rows * columns) };
+                    work(Matrix { base: packed.cast(), row: columns as isize, column: 1 });
+                });
+            }
+        }
+    }
+}
+
+/// `body` with its variables renamed.
+fn renamed(body: &Body, names: &[u8]) -> Body {
+    use breakeven_ir::index::Atom;
+    fn index(old: &Index, names: &[u8]) -> Index {
+        old.terms.iter().fold(Index::constant(old.offset), |sum, (atom, coefficient)| {
+            let atom = match atom {
+                Atom::Var(var) => Atom::Var(names[usize::from(*var)]),
+                Atom::Wrapped { index: inner, divisor, modulus } => {
+                    Atom::Wrapped { index: Box::new(index(inner, names)), divisor: *divisor, modulus: *modulus }
+                }
+            };
+            sum.plus(&Index { offset: 0, terms: vec![(atom, 1)] }, *coefficient)
+        })
+    }
+    let mut body = body.clone();
+    for access in &mut body.accesses {
+        access.index = index(&access.index, names);
+        access.conditions.iter_mut().for_each(|c| c.index = index(&c.index, names));
+    }
+    for inst in &mut body.insts {
+        match inst {
+            Inst::Arange { index: at, .. } => *at = index(at, names),
+            Inst::Inside { conditions } => conditions.iter_mut().for_each(|c| c.index = index(&c.index, names)),
+            _ => {}
+        }
+    }
+    body
+}

@@ -1,0 +1,158 @@
+//! The loops of a kernel as the CPU runs them: which variables are lanes, which are loops around them.
+//!
+//! A kernel's variables enter; neighbours that every access walks as one are merged, and one of three forms is chosen:
+//! a map (lanes over points), rows (lanes along what is reduced) or columns (lanes over points, a loop over what is
+//! reduced). The choice depends on the shapes alone, never on the number of threads, so that results do not either.
+
+use breakeven_ir::expr::{Access, Body, Condition, Inst};
+use breakeven_ir::index::Index;
+use breakeven_ir::plan::Loops;
+
+/// The form of the loops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// Lanes over points, nothing is reduced.
+    Map,
+    /// Lanes along the reduced variables.
+    Rows,
+    /// Lanes over points, a loop over the reduced variables.
+    Columns,
+}
+
+/// The lowered loops. Variables are renumbered: loops first, then steps, then lanes.
+#[derive(Clone, Debug)]
+pub(crate) struct LoopShape {
+    pub(crate) form: Form,
+    /// Extents of the loops around everything.
+    pub(crate) loops: Vec<usize>,
+    /// Extents of the loops over what is reduced, apart from the lanes.
+    pub(crate) steps: Vec<usize>,
+    /// Extents of the variables that lanes run over, flattened row-major.
+    pub(crate) lanes: Vec<usize>,
+    /// The new number of each old variable.
+    pub(crate) names: Vec<usize>,
+    /// Old variables whose dependence makes a value differ between lanes.
+    pub(crate) lane_mask: u64,
+    pub(crate) inner_mask: u64,
+}
+
+/// A row at least this long is cut into tiles of its own; shorter ones are filled into a tile several at a time, or
+/// calling the kernels would cost more than they do (about 5 ns a call against 0.06 ns an element).
+const LONG_ROW: usize = 256;
+/// Reductions over fewer elements than this run as columns, 1,024 of them at a time.
+const SHORT_REDUCTION: usize = 32;
+
+impl LoopShape {
+    pub(crate) fn new(kernel: &Loops) -> LoopShape {
+        let inner_mask = kernel.inner_mask();
+        let outer: Vec<usize> = (0..kernel.vars.len()).filter(|&v| inner_mask >> v & 1 == 0).collect();
+        let inner: Vec<usize> = (0..kernel.vars.len()).filter(|&v| inner_mask >> v & 1 == 1).collect();
+        let indices = all_indices(kernel);
+        let extents: Vec<usize> = kernel.vars.iter().map(|v| v.extent).collect();
+        let outer = merged(&outer, &indices, &extents);
+        let inner = merged(&inner, &indices, &extents);
+        let size = |groups: &[Group]| groups.iter().map(|g| g.extent).product::<usize>();
+        let form = if inner.is_empty() {
+            Form::Map
+        } else if size(&inner) < SHORT_REDUCTION && size(&outer) > size(&inner) {
+            Form::Columns
+        } else {
+            choose(&outer, &inner, &kernel.body, kernel.vars.len())
+        };
+        let (mut loops, mut steps, mut lanes) = (vec![], vec![], vec![]);
+        let mut split = |groups: Vec<Group>, rest: &mut Vec<Group>| {
+            let long = groups.last().is_some_and(|g| g.extent >= LONG_ROW);
+            let keep = if long { groups.len() - 1 } else { 0 };
+            for (at, group) in groups.into_iter().enumerate() {
+                if at < keep { rest.push(group) } else { lanes.push(group) }
+            }
+        };
+        match form {
+            Form::Map => split(outer, &mut loops),
+            Form::Columns => {
+                split(outer, &mut loops);
+                steps = inner;
+            }
+            Form::Rows => {
+                split(inner, &mut steps);
+                loops = outer;
+            }
+        }
+        let mut names = vec![0; kernel.vars.len()];
+        for (number, group) in loops.iter().chain(&steps).chain(&lanes).enumerate() {
+            group.vars.iter().for_each(|&v| names[v] = number);
+        }
+        let lane_mask = lanes.iter().flat_map(|g| &g.vars).fold(0, |mask, &v| mask | 1 << v);
+        let extents = |groups: Vec<Group>| groups.into_iter().map(|g| g.extent).collect();
+        LoopShape { form, loops: extents(loops), steps: extents(steps), lanes: extents(lanes), names, lane_mask, inner_mask }
+    }
+
+    /// How many variables there are now.
+    pub(crate) fn count(&self) -> usize {
+        self.loops.len() + self.steps.len() + self.lanes.len()
+    }
+
+    /// The number of the first lane variable.
+    pub(crate) fn first_lane(&self) -> usize {
+        self.loops.len() + self.steps.len()
+    }
+}
+
+/// Variables that run as one.
+#[derive(Clone, Debug)]
+struct Group {
+    vars: Vec<usize>,
+    extent: usize,
+}
+
+/// Every index of the kernel: loads, conditions, counted ranges and stores.
+fn all_indices(kernel: &Loops) -> Vec<&Index> {
+    fn conditions(list: &[Condition]) -> impl Iterator<Item = &Index> {
+        list.iter().map(|c| &c.index)
+    }
+    let mut indices: Vec<&Index> = kernel.stores.iter().map(|s| &s.index).collect();
+    for Access { index, conditions: list, .. } in &kernel.body.accesses {
+        indices.push(index);
+        indices.extend(conditions(list));
+    }
+    for inst in &kernel.body.insts {
+        match inst {
+            Inst::Arange { index, .. } => indices.push(index),
+            Inst::Inside { conditions: list } => indices.extend(conditions(list)),
+            _ => {}
+        }
+    }
+    indices
+}
+
+/// Neighbouring variables merged where every index steps over the second as if it went on with the first.
+fn merged(vars: &[usize], indices: &[&Index], extents: &[usize]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for &var in vars {
+        let mergeable = |last: &Group| {
+            let before = last.vars[last.vars.len() - 1];
+            indices.iter().all(|index| match index.affine(extents.len()) {
+                Some(c) => c[before] == c[var] * extents[var] as i64,
+                None => index.vars() & (1 << before | 1 << var) == 0,
+            })
+        };
+        match groups.last_mut() {
+            Some(last) if mergeable(last) => {
+                last.vars.push(var);
+                last.extent *= extents[var];
+            }
+            _ => groups.push(Group { vars: vec![var], extent: extents[var] }),
+        }
+    }
+    groups
+}
+
+/// Rows or columns: along which of the two innermost variables memory is contiguous for more of the accesses.
+fn choose(outer: &[Group], inner: &[Group], body: &Body, count: usize) -> Form {
+    let Some(last_outer) = outer.last().map(|g| g.vars[g.vars.len() - 1]) else { return Form::Rows };
+    let last_inner = inner.last().map_or(0, |g| g.vars[g.vars.len() - 1]);
+    let contiguous = |var: usize| {
+        body.accesses.iter().filter(|a| a.index.affine(count).is_some_and(|c| c[var].abs() == 1)).count()
+    };
+    if contiguous(last_outer) > contiguous(last_inner) { Form::Columns } else { Form::Rows }
+}

@@ -1,0 +1,75 @@
+//! Threads only where they pay: decided by how long the work takes and by whether the helpers are awake.
+
+use crate::threads::Pool;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Work that is split among awake helpers from here on: 2.2 us of work take 1.4 us on two threads, 1 us takes no less.
+const WARM_NS: u64 = 2_500;
+/// Work for which it pays to wake a sleeping helper: the call costs 10-18 us, and it arrives after 40-125 us.
+const COLD_NS: u64 = 80_000;
+/// Chunks for each thread: enough to even out a core that is busy elsewhere, few enough to cost nothing.
+const CHUNKS: usize = 8;
+
+/// The threads that one kernel may use.
+#[derive(Clone, Copy)]
+pub(crate) struct Team<'a> {
+    pub(crate) pool: &'a Pool,
+    pub(crate) parallel: bool,
+}
+
+impl Team<'_> {
+    /// Do `ns` of work on one thread pay for more?
+    pub(crate) fn pays(pool: &Pool, ns: u64) -> bool {
+        pool.threads() > 1 && ns > if pool.awake() { WARM_NS } else { COLD_NS }
+    }
+
+    /// Calls `work` with ranges that make up `0..count`, each at least `grain` long.
+    pub(crate) fn over(&self, count: usize, grain: usize, work: impl Fn(Range<usize>) + Sync) {
+        let chunks = if self.parallel { (count / grain.max(1)).clamp(1, self.pool.threads() * CHUNKS) } else { 1 };
+        if chunks <= 1 {
+            if count > 0 {
+                work(0..count);
+            }
+            return;
+        }
+        self.pool.run(chunks, &|chunk| work(count * chunk / chunks..count * (chunk + 1) / chunks));
+    }
+}
+
+/// How long a kernel takes on one thread: estimated at first, then measured.
+pub(crate) struct Work {
+    ns: AtomicU64,
+    runs: AtomicU32,
+}
+
+impl Work {
+    pub(crate) fn estimated(ns: u64) -> Work {
+        Work { ns: AtomicU64::new(ns), runs: AtomicU32::new(0) }
+    }
+
+    pub(crate) fn ns(&self) -> u64 {
+        self.ns.load(Ordering::Relaxed)
+    }
+
+    /// Runs `work` with as many threads as pay, and learns from it now and then: reading the clock costs 50 ns a run.
+    pub(crate) fn run<R>(&self, pool: &Pool, threads: bool, work: impl FnOnce(Team<'_>) -> R) -> (R, bool) {
+        let ns = self.ns();
+        let parallel = threads && Team::pays(pool, ns);
+        let run = self.runs.fetch_add(1, Ordering::Relaxed);
+        let timed = run < 8 || run.is_multiple_of(64);
+        if !timed {
+            return (work(Team { pool, parallel }), parallel);
+        }
+        let start = Instant::now();
+        let result = work(Team { pool, parallel });
+        let took = start.elapsed().as_nanos() as u64;
+        // Two threads rarely halve the time; counting the elapsed time of each keeps work that pays in parallel there.
+        let alone = if parallel { took * pool.threads().min(4) as u64 } else { took };
+        // The first run faults in memory and fills caches: it only counts if it was faster than the estimate.
+        let new = if run == 0 { ns.min(alone.max(1)) } else { (3 * ns + alone) / 4 };
+        self.ns.store(new, Ordering::Relaxed);
+        (result, parallel)
+    }
+}

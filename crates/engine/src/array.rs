@@ -1,0 +1,169 @@
+//! Values on the host: results ([`Array`]), and borrowed memory that goes in ([`View`]) and comes out ([`ViewMut`]).
+
+use crate::error::{Error, Result};
+use breakeven_ir::{Buffer, DType, Readable, Scalar, Shape, Tensor, read_as};
+
+/// A computed array. Its memory comes from the engine's pool and goes back there when the last clone, or tensor made
+/// from it, is dropped.
+///
+/// ```
+/// use breakeven::{Engine, Tensor};
+/// let engine = Engine::new()?;
+/// let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], [2, 2])?;
+/// let y = &engine.run(&[&(&x * 10.0)?])?[0];
+/// assert_eq!(y.shape().dims(), [2, 2]);
+/// assert_eq!(y.as_slice::<f32>()?, [10.0, 20.0, 30.0, 40.0]);
+/// # Ok::<(), breakeven::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Array {
+    data: Buffer,
+    dtype: DType,
+    shape: Shape,
+}
+
+impl Array {
+    pub(crate) fn new(data: Buffer, dtype: DType, shape: Shape) -> Array {
+        Array { data, dtype, shape }
+    }
+
+    /// Its shape.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Its dtype.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Its memory, row-major; a bool is one byte.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.data.as_bytes()
+    }
+
+    /// Its elements in row-major order; bools are read as `u8`.
+    pub fn as_slice<T: Readable>(&self) -> Result<&[T]> {
+        read_as(self.as_bytes(), self.dtype)?.ok_or(Error::Unaligned { dtype: self.dtype })
+    }
+
+    /// A copy of its elements.
+    pub fn to_vec<T: Readable>(&self) -> Result<Vec<T>> {
+        Ok(self.as_slice::<T>()?.to_vec())
+    }
+
+    /// Every element as f64, which holds them all exactly.
+    pub fn to_f64(&self) -> Vec<f64> {
+        let lane = |bytes: &[u8]| {
+            let bits = bytes.try_into().map_or(u32::from(bytes[0]), u32::from_ne_bytes);
+            Scalar::from_bits(self.dtype, bits).to_f64()
+        };
+        self.as_bytes().chunks_exact(self.dtype.size_bytes()).map(lane).collect()
+    }
+
+    /// The array as a tensor for the next batch, without a copy.
+    pub fn to_tensor(&self) -> Tensor {
+        // The buffer was made for this shape, so there is nothing that could be refused.
+        Tensor::from_buffer(self.data.clone(), self.dtype, self.shape).unwrap_or_else(|_| Tensor::scalar(0.0))
+    }
+}
+
+/// Borrowed memory that a program reads: a slice (matched by its number of elements), an [`Array`], or a data tensor.
+///
+/// ```
+/// use breakeven::{DType, View};
+/// let view = View::from([1.0f32, 2.0].as_slice());
+/// assert_eq!(view.dtype(), DType::F32);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) dtype: DType,
+    /// `None` for a plain slice, which takes the shape that is expected.
+    pub(crate) shape: Option<Shape>,
+}
+
+impl<'a> View<'a> {
+    /// Elements in row-major order under a shape of their own: what tasks of different sizes need.
+    pub fn shaped(self, shape: impl breakeven_ir::IntoShape) -> Result<View<'a>> {
+        let shape = shape.into_shape()?;
+        let found = self.bytes.len() / self.dtype.size_bytes();
+        if shape.elems() != found {
+            return Err(breakeven_ir::Error::DataLength { found, shape }.into());
+        }
+        Ok(View { shape: Some(shape), ..self })
+    }
+
+    /// Its dtype.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// A tensor's data. `None` if the tensor is computed and has no data yet.
+    pub fn of(tensor: &'a Tensor) -> Option<View<'a>> {
+        let bytes = tensor.as_data()?.as_bytes();
+        Some(View { bytes, dtype: tensor.dtype(), shape: Some(tensor.shape()) })
+    }
+}
+
+impl<'a> From<&'a Array> for View<'a> {
+    fn from(array: &'a Array) -> View<'a> {
+        View { bytes: array.as_bytes(), dtype: array.dtype, shape: Some(array.shape) }
+    }
+}
+
+/// Borrowed memory that a program writes: a slice with as many elements as the output has.
+///
+/// ```
+/// use breakeven::ViewMut;
+/// let mut out = vec![0.0f32; 4];
+/// let view = ViewMut::from(out.as_mut_slice());
+/// ```
+#[derive(Debug)]
+pub struct ViewMut<'a> {
+    pub(crate) bytes: &'a mut [u8],
+    pub(crate) dtype: DType,
+}
+
+macro_rules! views {
+    ($($t:ty => $dtype:ident;)*) => {$(
+        impl<'a> From<&'a [$t]> for View<'a> {
+            fn from(data: &'a [$t]) -> View<'a> {
+                View { bytes: bytemuck::cast_slice(data), dtype: DType::$dtype, shape: None }
+            }
+        }
+        impl<'a> From<&'a Vec<$t>> for View<'a> {
+            fn from(data: &'a Vec<$t>) -> View<'a> {
+                data.as_slice().into()
+            }
+        }
+    )*};
+}
+views! {
+    f32 => F32;
+    i32 => I32;
+    u32 => U32;
+    bool => Bool;
+}
+
+macro_rules! views_mut {
+    ($($t:ty => $dtype:ident;)*) => {$(
+        impl<'a> From<&'a mut [$t]> for ViewMut<'a> {
+            fn from(data: &'a mut [$t]) -> ViewMut<'a> {
+                ViewMut { bytes: bytemuck::cast_slice_mut(data), dtype: DType::$dtype }
+            }
+        }
+        impl<'a> From<&'a mut Vec<$t>> for ViewMut<'a> {
+            fn from(data: &'a mut Vec<$t>) -> ViewMut<'a> {
+                data.as_mut_slice().into()
+            }
+        }
+    )*};
+}
+// A bool output is written as bytes: 0 or 1.
+views_mut! {
+    f32 => F32;
+    i32 => I32;
+    u32 => U32;
+    u8 => Bool;
+}

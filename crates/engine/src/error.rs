@@ -1,0 +1,101 @@
+//! What can go wrong between recording a batch and holding its results.
+
+use breakeven_ir::backend::RunError;
+use breakeven_ir::{DType, Shape};
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a batch has no result.
+///
+/// ```
+/// use breakeven::{DType, Engine, Error, Tensor};
+/// let engine = Engine::new()?;
+/// let x = Tensor::input("x", DType::F32, [3])?;
+/// let program = engine.compile(&[&x], &[&x.exp()?])?;
+/// let error = program.run(&[[1.0f32, 2.0].as_slice().into()]).unwrap_err();
+/// assert!(matches!(error, Error::InputShape { .. }));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The expression was wrong.
+    #[error(transparent)]
+    Record(#[from] breakeven_ir::Error),
+    /// The device could not run it.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Too many or too few values for a program's inputs or outputs.
+    #[error("{found} {what} were given to a program that has {expected}")]
+    Count {
+        /// Inputs or outputs.
+        what: &'static str,
+        /// How many there were.
+        found: usize,
+        /// How many there must be.
+        expected: usize,
+    },
+    /// A value of the wrong dtype for an input.
+    #[error("input `{name}` is {expected}, but {found} was given")]
+    InputDType {
+        /// The input.
+        name: String,
+        /// What it is.
+        expected: DType,
+        /// What was given.
+        found: DType,
+    },
+    /// A value of the wrong size or shape for an input.
+    #[error("input `{name}` has shape {expected}, but a value of {found} was given; `run_many` takes tasks of other sizes")]
+    InputShape {
+        /// The input.
+        name: String,
+        /// Its shape.
+        expected: Shape,
+        /// What was given.
+        found: String,
+    },
+    /// A place of the wrong dtype for an output.
+    #[error("output {number} is {expected}, but the place for it is {found}")]
+    OutputDType {
+        /// Which output.
+        number: usize,
+        /// What it is.
+        expected: DType,
+        /// What was given.
+        found: DType,
+    },
+    /// A place of the wrong size for an output.
+    #[error("output {number} has shape {expected} with {} elements, but the place for it holds {found}", expected.elems())]
+    OutputSize {
+        /// Which output.
+        number: usize,
+        /// Its shape.
+        expected: Shape,
+        /// How many elements fit.
+        found: usize,
+    },
+    /// Memory that is not aligned for its dtype can't be borrowed as a slice of it.
+    #[error("the bytes of this array are not aligned for {dtype}: copy them with `to_vec`")]
+    Unaligned {
+        /// The dtype.
+        dtype: DType,
+    },
+    /// A setting that makes no sense.
+    #[error("{name}={value}: expected {expected}")]
+    Setting {
+        /// The setting or environment variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// Threads could not be started.
+    #[error("threads could not be started: {why}")]
+    Threads {
+        /// What the system said.
+        why: String,
+    },
+}

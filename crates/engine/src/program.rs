@@ -1,0 +1,284 @@
+//! A compiled program: planned once, run again and again with new values, alone or as many tasks at once.
+
+use crate::array::{Array, View, ViewMut};
+use crate::engine::Shared;
+use crate::error::{Error, Result};
+use crate::execute::{self, check_inputs, output_buffers};
+use crate::many::Many;
+use breakeven_ir::backend::Prepared;
+use breakeven_ir::{Plan, Shape, Tensor, plan_key};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A program with named inputs. Cheap to clone, safe to share between threads.
+///
+/// ```
+/// use breakeven::{DType, Engine, Tensor};
+/// let engine = Engine::new()?;
+/// let x = Tensor::input("x", DType::F32, [3])?;
+/// let y = Tensor::input("y", DType::F32, [3])?;
+/// let program = engine.compile(&[&x, &y], &[&(&x * &y)?])?;
+///
+/// let outputs = program.run(&[[1.0f32, 2.0, 3.0].as_slice().into(), [4.0f32, 5.0, 6.0].as_slice().into()])?;
+/// assert_eq!(outputs[0].as_slice::<f32>()?, [4.0, 10.0, 18.0]);
+///
+/// let mut out = [0.0f32; 3];
+/// program.run_into(&[[1.0f32; 3].as_slice().into(), [2.0f32; 3].as_slice().into()], &mut [out.as_mut_slice().into()])?;
+/// assert_eq!(out, [2.0; 3]);
+/// # Ok::<(), breakeven::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Program {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) engine: Arc<Shared>,
+    inputs: Vec<Tensor>,
+    outputs: Vec<Tensor>,
+    pub(crate) bound: Bound,
+    /// The same program for inputs of other shapes.
+    others: Mutex<HashMap<Vec<Shape>, Arc<Bound>>>,
+}
+
+/// A program at fixed shapes.
+pub(crate) struct Bound {
+    pub(crate) prepared: Arc<dyn Prepared>,
+    /// Where each of the plan's inputs comes from.
+    sources: Vec<Source>,
+    /// Are the plan's inputs exactly the program's, in order?
+    plain: bool,
+    /// The plan's output buffers in the order of the program's outputs, each once.
+    distinct: bool,
+}
+
+enum Source {
+    /// The program's input of this number.
+    Input(usize),
+    /// Data that the program was recorded with.
+    Data(Tensor),
+}
+
+impl Bound {
+    fn new(engine: &Shared, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<Bound> {
+        let (key, leaves) = plan_key(outputs);
+        let prepared = engine.plans.get(key, outputs, &engine.cpu)?;
+        let sources: Result<Vec<Source>> = leaves
+            .iter()
+            .map(|leaf| match leaf.as_input() {
+                None => Ok(Source::Data((*leaf).clone())),
+                Some(input) => inputs
+                    .iter()
+                    .position(|i| i.as_input().is_some_and(|i| std::ptr::eq(i, input)))
+                    .map(Source::Input)
+                    .ok_or_else(|| breakeven_ir::Error::UnboundInput { name: input.name().into() }.into()),
+            })
+            .collect();
+        let sources = sources?;
+        let in_order = |(at, source): (usize, &Source)| matches!(source, Source::Input(i) if *i == at);
+        let plain = sources.len() == inputs.len() && sources.iter().enumerate().all(in_order);
+        let plan = prepared.plan();
+        let distinct = plan.outputs.len() == output_buffers(plan).count();
+        Ok(Bound { prepared, sources, plain, distinct })
+    }
+
+    /// Calls `work` with the plan's inputs.
+    pub(crate) fn with_inputs<R>(&self, values: &[View<'_>], work: impl FnOnce(&[&[u8]]) -> R) -> R {
+        if self.plain {
+            return execute::with_bytes(values, work);
+        }
+        let mut views: Vec<View<'_>> = Vec::with_capacity(self.sources.len());
+        for source in &self.sources {
+            match source {
+                Source::Input(at) => views.push(values[*at]),
+                Source::Data(tensor) => views.extend(View::of(tensor)),
+            }
+        }
+        execute::with_bytes(&views, work)
+    }
+}
+
+impl Program {
+    pub(crate) fn new(engine: Arc<Shared>, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<Program> {
+        for (position, input) in inputs.iter().enumerate() {
+            let name = input.as_input().ok_or(breakeven_ir::Error::NotAnInput { position })?.name();
+            if inputs[..position].iter().any(|other| other.as_input().is_some_and(|o| o.name() == name)) {
+                return Err(breakeven_ir::Error::RepeatedInput { name: name.into() }.into());
+            }
+        }
+        let bound = Bound::new(&engine, inputs, outputs)?;
+        let own = |tensors: &[&Tensor]| tensors.iter().map(|t| (*t).clone()).collect();
+        let (inputs, outputs) = (own(inputs), own(outputs));
+        Ok(Program { inner: Arc::new(Inner { engine, inputs, outputs, bound, others: Mutex::default() }) })
+    }
+
+    /// The inputs, in the order in which values are given.
+    pub fn inputs(&self) -> impl Iterator<Item = &Tensor> {
+        self.inner.inputs.iter()
+    }
+
+    /// The plan, which can be printed.
+    pub fn plan(&self) -> &Plan {
+        self.inner.bound.prepared.plan()
+    }
+
+    /// Computes the outputs for these values. Allocates nothing but the outputs, which come from the engine's pool.
+    pub fn run(&self, values: &[View<'_>]) -> Result<Vec<Array>> {
+        let inner = &*self.inner;
+        inner.check(values)?;
+        let blocks = inner.engine.cpu.blocks();
+        inner.bound.with_inputs(values, |inputs| execute::run(&*inner.bound.prepared, blocks, inputs, true))
+    }
+
+    /// Computes the outputs for values that are named rather than in order.
+    pub fn run_named(&self, values: &[(&str, View<'_>)]) -> Result<Vec<Array>> {
+        let found: Result<Vec<View<'_>>> = (0..self.inner.inputs.len())
+            .map(|at| {
+                let name = self.inner.name(at);
+                let value = values.iter().find(|(n, _)| *n == name);
+                value.map(|(_, view)| *view).ok_or(breakeven_ir::Error::UnboundInput { name }.into())
+            })
+            .collect();
+        if values.len() != self.inner.inputs.len() {
+            let expected = self.inner.inputs.len();
+            return Err(Error::Count { what: "named values", found: values.len(), expected });
+        }
+        self.run(&found?)
+    }
+
+    /// Computes the outputs into memory that exists. Allocates nothing.
+    pub fn run_into(&self, values: &[View<'_>], outputs: &mut [ViewMut<'_>]) -> Result<()> {
+        let inner = &*self.inner;
+        inner.check(values)?;
+        let plan = inner.bound.prepared.plan();
+        if outputs.len() != plan.outputs.len() {
+            return Err(Error::Count { what: "outputs", found: outputs.len(), expected: plan.outputs.len() });
+        }
+        for (number, (output, id)) in outputs.iter().zip(&plan.outputs).enumerate() {
+            let info = plan.buffer(*id);
+            if output.dtype != info.dtype {
+                return Err(Error::OutputDType { number, expected: info.dtype, found: output.dtype });
+            }
+            if output.bytes.len() != info.bytes() {
+                let found = output.bytes.len() / info.dtype.size_bytes();
+                return Err(Error::OutputSize { number, expected: info.shape, found });
+            }
+        }
+        if !inner.bound.distinct {
+            // One buffer serves several outputs: computed once, copied.
+            let arrays = self.run(values)?;
+            for (output, array) in outputs.iter_mut().zip(&arrays) {
+                output.bytes.copy_from_slice(array.as_bytes());
+            }
+            return Ok(());
+        }
+        const INLINE: usize = 8;
+        let count = outputs.len();
+        let prepared = &*inner.bound.prepared;
+        inner.bound.with_inputs(values, |inputs| {
+            if count <= INLINE {
+                let mut slices: [&mut [u8]; INLINE] = Default::default();
+                for (slot, output) in slices.iter_mut().zip(outputs.iter_mut()) {
+                    *slot = output.bytes;
+                }
+                prepared.run(inputs, &mut slices[..count], true)
+            } else {
+                let mut slices: Vec<&mut [u8]> = outputs.iter_mut().map(|o| &mut *o.bytes).collect();
+                prepared.run(inputs, &mut slices, true)
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Computes any number of tasks, of different sizes, as one batch. Each task is a list of values in the order of
+    /// the inputs; a plain slice has the shape that the input was declared with, unless it says another with
+    /// [`View::shaped`] (a slice of another length for an input of one axis has that length).
+    ///
+    /// ```
+    /// use breakeven::{DType, Engine, Tensor, View};
+    /// let engine = Engine::new()?;
+    /// let x = Tensor::input("x", DType::F32, [4])?;
+    /// let program = engine.compile(&[&x], &[&x.sum(&[], false)?])?;
+    /// let (a, b) = ([1.0f32, 2.0, 3.0], [10.0f32; 5]);
+    /// let results = program.run_many(&[[View::from(a.as_slice())], [View::from(b.as_slice())]])?;
+    /// assert_eq!(results.slice::<f32>(0, 0)?, [6.0]);
+    /// assert_eq!(results.slice::<f32>(1, 0)?, [50.0]);
+    /// # Ok::<(), breakeven::Error>(())
+    /// ```
+    pub fn run_many<'a, T: AsRef<[View<'a>]> + Sync>(&self, tasks: &[T]) -> Result<Many> {
+        Many::run(&self.inner, tasks)
+    }
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<String> = (0..self.inner.inputs.len()).map(|at| self.inner.name(at)).collect();
+        write!(f, "Program({} -> {} outputs)", names.join(", "), self.inner.outputs.len())
+    }
+}
+
+impl Inner {
+    pub(crate) fn name(&self, at: usize) -> String {
+        self.inputs[at].as_input().map_or(String::new(), |i| i.name().into())
+    }
+
+    pub(crate) fn input_count(&self) -> usize {
+        self.inputs.len()
+    }
+
+    pub(crate) fn input_shape(&self, at: usize) -> Shape {
+        self.inputs[at].shape()
+    }
+
+    pub(crate) fn input_dtype(&self, at: usize) -> breakeven_ir::DType {
+        self.inputs[at].dtype()
+    }
+
+    /// Are these values of the program's own dtypes and shapes?
+    fn check(&self, values: &[View<'_>]) -> Result<()> {
+        self.check_count(values)?;
+        if self.bound.plain {
+            return check_inputs(self.bound.prepared.plan(), values, |at| self.name(at));
+        }
+        for (at, (view, input)) in values.iter().zip(&self.inputs).enumerate() {
+            let info = breakeven_ir::plan::BufferInfo {
+                dtype: input.dtype(),
+                shape: input.shape(),
+                place: breakeven_ir::plan::Place::Input(at),
+            };
+            let one = Plan { buffers: vec![info], kernels: vec![], inputs: 1, outputs: vec![], scratch_bytes: 0 };
+            check_inputs(&one, &[*view], |_| self.name(at))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_count(&self, values: &[View<'_>]) -> Result<()> {
+        if values.len() != self.inputs.len() {
+            return Err(Error::Count { what: "values", found: values.len(), expected: self.inputs.len() });
+        }
+        Ok(())
+    }
+
+    /// The program at these input shapes.
+    pub(crate) fn at_shapes(&self, shapes: &[Shape]) -> Result<Arc<Bound>> {
+        let lock = || self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bound) = lock().get(shapes) {
+            return Ok(bound.clone());
+        }
+        fn refs(list: &[Tensor]) -> Vec<&Tensor> {
+            list.iter().collect()
+        }
+        let (inputs, outputs) = Tensor::with_input_shapes(&refs(&self.outputs), &refs(&self.inputs), shapes)?;
+        let bound = Arc::new(Bound::new(&self.engine, &refs(&inputs), &refs(&outputs))?);
+        let mut others = lock();
+        // Tasks come in few sizes or in endless ones: in that case remembering them all would only fill memory.
+        if others.len() >= MAX_SHAPES {
+            others.clear();
+        }
+        others.insert(shapes.to_vec(), bound.clone());
+        Ok(bound)
+    }
+}
+
+/// Shapes that one program remembers.
+const MAX_SHAPES: usize = 4096;
