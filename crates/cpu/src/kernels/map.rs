@@ -56,17 +56,15 @@ pub(crate) trait Lane3 {
     fn lane<const FMA: bool>(a: Self::A, b: Self::B, c: Self::C) -> Self::O;
 }
 
-/// Up to `W` lanes from `src + at`, or one lane repeated.
+/// Up to `W` lanes from `src + at`.
 ///
 /// # Safety
-/// `src` points to `at + n` readable lanes, or to one if `SCALAR`.
+/// `src` points to `at + n` readable lanes.
 #[inline(always)]
-unsafe fn load<const SCALAR: bool>(src: *const u32, at: usize, n: usize) -> [u32; W] {
+unsafe fn load(src: *const u32, at: usize, n: usize) -> [u32; W] {
     // SAFETY: the caller vouches for the lanes; reads are unaligned.
     unsafe {
-        if SCALAR {
-            [src.read_unaligned(); W]
-        } else if n == W {
+        if n == W {
             src.add(at).cast::<[u32; W]>().read_unaligned()
         } else {
             let mut lanes = [0; W];
@@ -114,7 +112,7 @@ unsafe fn one<const FMA: bool, L: Lane1>(dst: *mut u32, a: *const u32, _: *const
     unsafe fn chunk<const FMA: bool, L: Lane1>(dst: *mut u32, a: *const u32, at: usize, n: usize) {
         // SAFETY: the caller's pointers hold `at + n` lanes.
         unsafe {
-            let x = load::<false>(a, at, n);
+            let x = load(a, at, n);
             let mut out = [0; W];
             for k in 0..W {
                 out[k] = L::lane::<FMA>(L::A::from_lane_bits(x[k])).lane_bits();
@@ -162,12 +160,17 @@ unsafe fn two<const FMA: bool, L: Lane2, const SA: bool, const SB: bool>(
     _: *const u32,
     n: usize,
 ) {
+    // A scalar stays a scalar: an array of copies of it would be written to the stack for every chunk.
+    // SAFETY: every pointer holds at least one lane.
+    let (sa, sb) = unsafe { (a.read_unaligned(), b.read_unaligned()) };
     // SAFETY: the caller's pointers hold `n` lanes, or one.
     chunks(n, |at, n| unsafe {
-        let (x, y) = (load::<SA>(a, at, n), load::<SB>(b, at, n));
+        let x = if SA { [0; W] } else { load(a, at, n) };
+        let y = if SB { [0; W] } else { load(b, at, n) };
         let mut out = [0; W];
         for k in 0..W {
-            out[k] = L::lane::<FMA>(L::A::from_lane_bits(x[k]), L::B::from_lane_bits(y[k])).lane_bits();
+            let (x, y) = (if SA { sa } else { x[k] }, if SB { sb } else { y[k] });
+            out[k] = L::lane::<FMA>(L::A::from_lane_bits(x), L::B::from_lane_bits(y)).lane_bits();
         }
         store(dst, at, n, out);
     });
@@ -183,13 +186,18 @@ unsafe fn three<const FMA: bool, L: Lane3, const SB: bool, const SC: bool>(
     c: *const u32,
     n: usize,
 ) {
+    // SAFETY: every pointer holds at least one lane.
+    let (sb, sc) = unsafe { (b.read_unaligned(), c.read_unaligned()) };
     // SAFETY: the caller's pointers hold `n` lanes, or one.
     chunks(n, |at, n| unsafe {
-        let (x, y, z) = (load::<false>(a, at, n), load::<SB>(b, at, n), load::<SC>(c, at, n));
+        let x = load(a, at, n);
+        let y = if SB { [0; W] } else { load(b, at, n) };
+        let z = if SC { [0; W] } else { load(c, at, n) };
         let mut out = [0; W];
         for k in 0..W {
-            let (x, y, z) = (L::A::from_lane_bits(x[k]), L::B::from_lane_bits(y[k]), L::C::from_lane_bits(z[k]));
-            out[k] = L::lane::<FMA>(x, y, z).lane_bits();
+            let (y, z) = (if SB { sb } else { y[k] }, if SC { sc } else { z[k] });
+            let (y, z) = (L::B::from_lane_bits(y), L::C::from_lane_bits(z));
+            out[k] = L::lane::<FMA>(L::A::from_lane_bits(x[k]), y, z).lane_bits();
         }
         store(dst, at, n, out);
     });
@@ -289,7 +297,9 @@ op_table!(map_table);
 #[inline(always)]
 unsafe fn splat<const FMA: bool>(dst: *mut u32, a: *const u32, _: *const u32, _: *const u32, n: usize) {
     // SAFETY: the caller's pointers hold that many lanes.
-    chunks(n, |at, n| unsafe { store(dst, at, n, load::<true>(a, 0, W)) });
+    let lanes = [unsafe { a.read_unaligned() }; W];
+    // SAFETY: as above.
+    chunks(n, |at, n| unsafe { store(dst, at, n, lanes) });
 }
 leveled! {
     /// One lane repeated.
