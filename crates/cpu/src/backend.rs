@@ -9,7 +9,8 @@ use crate::shape::Form;
 use crate::team::{Team, Work};
 use crate::threads::Pool;
 use crate::tile::{Buffers, Run};
-use breakeven_ir::backend::{Backend, Prepared, RunError, Timings};
+use breakeven_ir::backend::{Backend, Prepared, RESULT_ALIGN, RunError, Timings};
+use breakeven_ir::expr::Inst;
 use breakeven_ir::plan::{Kernel, Place, Plan};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -48,26 +49,33 @@ impl Cpu {
         &self.shared.blocks
     }
 
-    /// Cuts `bytes` at `offsets`, which ascend from 0, and calls `work(number, part)` once for each part, on as many
-    /// threads as `ns` of work on one thread pay for.
-    pub fn for_each_part(&self, bytes: &mut [u8], offsets: &[usize], ns: u64, work: impl Fn(usize, &mut [u8]) + Sync) {
-        assert!(offsets.is_sorted() && offsets.last().is_none_or(|&last| last <= bytes.len()), "parts must be in order");
+    /// Cuts `bytes` at `offsets`, which ascend from 0, into as many ranges of parts as threads pay for `ns` of work on
+    /// one thread, and calls `work(range, bytes)` once for each, with the bytes of all its parts.
+    pub fn for_each_range(
+        &self,
+        bytes: &mut [u8],
+        offsets: &[usize],
+        ns: u64,
+        work: impl Fn(std::ops::Range<usize>, &mut [u8]) + Sync,
+    ) {
+        assert!(
+            offsets.is_sorted() && offsets.last().is_none_or(|&last| last <= bytes.len()),
+            "parts must be in order"
+        );
         let (base, len) = (Base(bytes.as_mut_ptr()), bytes.len());
         let pool = &self.shared.pool;
         Team { pool, parallel: Team::pays(pool, ns) }.over(offsets.len(), 1, |part| {
-            for at in part {
-                let end = offsets.get(at + 1).copied().unwrap_or(len);
-                // SAFETY: the offsets ascend and stay inside, so that parts are disjoint; each is visited once.
-                let part = unsafe { std::slice::from_raw_parts_mut(base.get().add(offsets[at]), end - offsets[at]) };
-                work(at, part);
-            }
+            let (from, to) = (offsets[part.start], offsets.get(part.end).copied().unwrap_or(len));
+            // SAFETY: the offsets ascend and stay inside, so that ranges are disjoint; each is visited once.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(base.get().add(from), to - from) };
+            work(part, bytes);
         });
     }
 }
 
 /// The start of memory whose parts several threads write.
 struct Base(*mut u8);
-// SAFETY: see `for_each_part`: every byte is written by one thread.
+// SAFETY: see `for_each_range`: every byte is written by one thread.
 unsafe impl Sync for Base {}
 impl Base {
     fn get(&self) -> *mut u8 {
@@ -103,7 +111,11 @@ struct Ready {
 enum ReadyForm {
     Tiles(TileProgram),
     /// Large outputs: with ordinary and with non-temporal stores, whichever measures faster.
-    Either { variants: [TileProgram; 2], best_ns: [AtomicU64; 2], runs: AtomicU32 },
+    Either {
+        variants: [TileProgram; 2],
+        best_ns: [AtomicU64; 2],
+        runs: AtomicU32,
+    },
     Product(Box<Product>),
 }
 
@@ -135,7 +147,7 @@ impl Ready {
     ///
     /// # Safety
     /// As for [`TileProgram::run`].
-    unsafe fn run(&self, shared: &Shared, buffers: Buffers<'_>, wrong: &AtomicI64, threads: bool) -> bool {
+    unsafe fn run(&self, shared: &Shared, buffers: Buffers, wrong: &AtomicI64, threads: bool) -> bool {
         let ((), parallel) = self.work.run(&shared.pool, threads, |team| {
             let run = Run { buffers, scratches: &shared.scratches, team, wrong };
             // SAFETY: passed on.
@@ -147,7 +159,11 @@ impl Ready {
                         let number = runs.fetch_add(1, Ordering::Relaxed);
                         let best = |at: usize| best_ns[at].load(Ordering::Relaxed);
                         // Both are tried four times in turn, and again now and then.
-                        let at = if number < 8 || number % 64 < 2 { number as usize % 2 } else { usize::from(best(1) < best(0)) };
+                        let at = if number < 8 || number % 64 < 2 {
+                            number as usize % 2
+                        } else {
+                            usize::from(best(1) < best(0))
+                        };
                         let start = Instant::now();
                         variants[at].run(&run);
                         let took = start.elapsed().as_nanos() as u64;
@@ -198,16 +214,31 @@ impl PreparedPlan {
         for kernel in &self.kernels {
             // SAFETY: the caller of `run` gives slices of the plan's sizes (checked there), scratch is as large as the
             // plan says, and outputs are borrowed mutably. Inputs are only read: no store goes to an input.
-            let parallel = unsafe { kernel.run(&self.shared, Buffers { bases }, &wrong, threads) };
+            let parallel = unsafe { kernel.run(&self.shared, Buffers::new(bases), &wrong, threads) };
             if parallel {
                 threads_used = self.shared.pool.threads() as u32;
             }
         }
         match wrong.load(Ordering::Relaxed) {
             i64::MAX => Ok(Timings { total_ns: 0, kernels: self.kernels.len() as u32, threads: threads_used }),
-            packed => Err(RunError::TakeIndex { index: packed as u32 as i32, extent: (packed >> 32) as usize }),
+            packed => Err(take_error(packed)),
         }
     }
+}
+
+/// The error behind a packed position (see [`Run::wrong`]).
+fn take_error(packed: i64) -> RunError {
+    RunError::TakeIndex { index: packed as u32 as i32, extent: (packed >> 32) as usize }
+}
+
+fn has_gather(kernel: &Kernel) -> bool {
+    kernel.bodies().iter().any(|body| body.insts.iter().any(|inst| matches!(inst, Inst::Gather { .. })))
+}
+
+/// Bytes of all outputs, padded.
+fn output_bytes(plan: &Plan) -> usize {
+    let outputs = plan.buffers.iter().filter(|b| matches!(b.place, Place::Output(_)));
+    outputs.map(|info| info.bytes().next_multiple_of(RESULT_ALIGN)).sum()
 }
 
 impl Prepared for PreparedPlan {
@@ -232,6 +263,78 @@ impl Prepared for PreparedPlan {
         } else {
             let mut bases = vec![std::ptr::null_mut(); count];
             self.run_with(inputs, outputs, &mut bases, threads)
+        }
+    }
+
+    fn run_tasks(
+        &self,
+        tasks: usize,
+        inputs: &[&[u8]],
+        results: &mut [u8],
+        stride: usize,
+        failed: &mut dyn FnMut(usize, RunError),
+    ) {
+        let per_task = self.plan.inputs;
+        assert_eq!(inputs.len(), tasks * per_task, "the number of inputs was not checked");
+        assert!(results.len() >= tasks * stride && stride >= output_bytes(&self.plan), "results need their place");
+        for (at, input) in inputs.iter().enumerate() {
+            assert_eq!(input.len(), self.plan.buffers[at % per_task].bytes(), "an input's size was not checked");
+        }
+        let count = self.plan.buffers.len();
+        let plain = self.plan.scratch_bytes == 0 && count <= BASES;
+        if let ([Ready { form: ReadyForm::Tiles(program), .. }], true) = (&self.kernels[..], plain) {
+            if program.shape.form == Form::Map {
+                let base = results.as_mut_ptr();
+                let mut bases = [std::ptr::null_mut(); BASES];
+                let cell = bases.as_mut_ptr();
+                let wrong = AtomicI64::new(i64::MAX);
+                let team = Team { pool: &self.shared.pool, parallel: false };
+                let buffers = Buffers::new(&bases[..count]);
+                let run = Run { buffers, scratches: &self.shared.scratches, team, wrong: &wrong };
+                let mut previous = None;
+                let mut report = |task: Option<usize>| {
+                    let packed = wrong.swap(i64::MAX, Ordering::Relaxed);
+                    if let (Some(task), true) = (task, packed != i64::MAX) {
+                        failed(task, take_error(packed));
+                    }
+                };
+                let gathers = self.plan.kernels.iter().any(has_gather);
+                // SAFETY: inputs and results of every task have the sizes of the plan's buffers, checked above; the
+                // addresses are written through the pointer that the buffers were made from.
+                unsafe {
+                    program.run_tasks(&run, tasks, |task| {
+                        if gathers {
+                            report(previous);
+                            previous = Some(task);
+                        }
+                        let mut output = base.add(task * stride);
+                        for (at, info) in self.plan.buffers.iter().enumerate() {
+                            cell.add(at).write(match info.place {
+                                Place::Input(i) => inputs[task * per_task + i].as_ptr().cast_mut(),
+                                _ => {
+                                    let place = output;
+                                    output = output.add(info.bytes().next_multiple_of(RESULT_ALIGN));
+                                    place
+                                }
+                            });
+                        }
+                    });
+                }
+                report(previous);
+                return;
+            }
+        }
+        for task in 0..tasks {
+            let mut rest = &mut results[task * stride..(task + 1) * stride];
+            let mut outputs: Vec<&mut [u8]> = Vec::new();
+            for info in self.plan.buffers.iter().filter(|b| matches!(b.place, Place::Output(_))) {
+                let (output, tail) = rest.split_at_mut(info.bytes().next_multiple_of(RESULT_ALIGN));
+                outputs.push(&mut output[..info.bytes()]);
+                rest = tail;
+            }
+            if let Err(error) = self.run(&inputs[task * per_task..(task + 1) * per_task], &mut outputs, false) {
+                failed(task, error);
+            }
         }
     }
 

@@ -145,9 +145,7 @@ impl Block {
         match self.memory.as_mut().map(|m| &mut m.storage) {
             Some(Storage::Mapped(map)) => &mut map[..len],
             // SAFETY: the lines are initialised memory of at least `len` bytes, borrowed mutably.
-            Some(Storage::Lines(lines)) => unsafe {
-                std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), len)
-            },
+            Some(Storage::Lines(lines)) => unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), len) },
             None => &mut [],
         }
     }

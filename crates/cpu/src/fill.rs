@@ -294,7 +294,9 @@ pub(crate) unsafe fn gather(
             }
             // A position for all lanes moves a whole line at once.
             if positions.scalar && access.bounds.is_empty() && k == 0 {
-                if let (Some(shift), Line::Affine { start, stride }) = (resolve(position as i32), access.place.line(point)) {
+                if let (Some(shift), Line::Affine { start, stride }) =
+                    (resolve(position as i32), access.place.line(point))
+                {
                     // SAFETY: the elements at this position exist.
                     unsafe { load_line(base, access.width, start + shift, stride, out) };
                     return;

@@ -11,9 +11,9 @@ use crate::level::Level;
 use crate::place::{Bound, Place};
 use crate::shape::{Form, LoopShape};
 use crate::slots;
+use breakeven_ir::Scalar;
 use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::{Loops, Plan};
-use breakeven_ir::Scalar;
 
 /// The number of an entry in a program's pointer table.
 pub(crate) type Ptr = u32;
@@ -34,16 +34,55 @@ pub(crate) enum Target {
 /// One step over a tile. `one` steps compute a single lane.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    Map { f: MapFn, dst: Ptr, args: [Ptr; 3], arity: u8, one: bool },
+    Map {
+        f: MapFn,
+        dst: Ptr,
+        args: [Ptr; 3],
+        arity: u8,
+        one: bool,
+    },
     /// Brings what is not contiguous, guarded or one byte wide into a slot.
-    Fill { load: u32, dst: Ptr, one: bool },
-    Arange { place: Box<Place>, start: Scalar, step: Scalar, dst: Ptr, one: bool },
-    Inside { bounds: Box<[Bound]>, dst: Ptr, one: bool },
-    Gather { load: u32, position: Ptr, scalar: bool, stride: i64, extent: usize, dst: Ptr, one: bool },
-    Reduce { reduce: u32, src: Ptr },
-    Scan { scan: u32, src: Ptr, dst: Ptr },
+    Fill {
+        load: u32,
+        dst: Ptr,
+        one: bool,
+    },
+    Arange {
+        place: Box<Place>,
+        start: Scalar,
+        step: Scalar,
+        dst: Ptr,
+        one: bool,
+    },
+    Inside {
+        bounds: Box<[Bound]>,
+        dst: Ptr,
+        one: bool,
+    },
+    Gather {
+        load: u32,
+        position: Ptr,
+        scalar: bool,
+        stride: i64,
+        extent: usize,
+        dst: Ptr,
+        one: bool,
+    },
+    Reduce {
+        reduce: u32,
+        src: Ptr,
+    },
+    Scan {
+        scan: u32,
+        src: Ptr,
+        dst: Ptr,
+    },
     /// Writes what the kernels can't write in place.
-    Store { store: u32, src: Ptr, scalar: bool },
+    Store {
+        store: u32,
+        src: Ptr,
+        scalar: bool,
+    },
 }
 
 /// Memory that a program touches.
@@ -89,6 +128,13 @@ pub(crate) struct TileProgram {
     pub(crate) shape: LoopShape,
     /// Lanes of a tile.
     pub(crate) tile: usize,
+    /// Lanes of a row, steps around them, loops around those; tiles of a row.
+    pub(crate) lane_count: usize,
+    pub(crate) step_count: usize,
+    pub(crate) loop_count: usize,
+    pub(crate) tiles_per_row: usize,
+    /// Where the parts of a frame begin, and its size (see `tile`).
+    pub(crate) frame_offsets: [usize; 7],
     /// Everything of a map; of a row or column, what comes before the first phase.
     pub(crate) head: Vec<Step>,
     pub(crate) phases: Vec<Phase>,
@@ -139,16 +185,22 @@ impl TileProgram {
     pub(crate) fn new(plan: &Plan, kernel: &Loops, level: Level, stream: bool) -> TileProgram {
         let shape = LoopShape::new(kernel);
         let count = shape.count();
-        let access = |buffer: breakeven_ir::plan::BufferId, index, conditions: &[breakeven_ir::expr::Condition]| Access {
-            buffer: buffer.0 as usize,
-            width: plan.buffer(buffer).dtype.size_bytes(),
-            place: Place::new(index, &shape.names, count),
-            bounds: conditions.iter().map(|c| Bound::new(c, &shape.names, count)).collect(),
-        };
+        let access =
+            |buffer: breakeven_ir::plan::BufferId, index, conditions: &[breakeven_ir::expr::Condition]| Access {
+                buffer: buffer.0 as usize,
+                width: plan.buffer(buffer).dtype.size_bytes(),
+                place: Place::new(index, &shape.names, count),
+                bounds: conditions.iter().map(|c| Bound::new(c, &shape.names, count)).collect(),
+            };
         let loads = kernel.body.accesses.iter().map(|a| access(a.buffer, &a.index, &a.conditions)).collect();
         let stores = kernel.stores.iter().map(|s| access(s.buffer, &s.index, &[])).collect();
         let out = TileProgram {
             tile: 0,
+            lane_count: shape.lanes.iter().product(),
+            step_count: shape.steps.iter().product(),
+            loop_count: shape.loops.iter().product(),
+            tiles_per_row: 0,
+            frame_offsets: [0; 7],
             head: vec![],
             phases: vec![],
             targets: vec![],
@@ -181,19 +233,7 @@ impl TileProgram {
 
     /// Is every row one tile, so that values stay from phase to phase?
     pub(crate) fn whole_rows(&self) -> bool {
-        self.shape.form == Form::Rows && self.shape.steps.is_empty() && self.lane_count() <= ROW_TILE
-    }
-
-    pub(crate) fn lane_count(&self) -> usize {
-        self.shape.lanes.iter().product()
-    }
-
-    pub(crate) fn step_count(&self) -> usize {
-        self.shape.steps.iter().product()
-    }
-
-    pub(crate) fn loop_count(&self) -> usize {
-        self.shape.loops.iter().product()
+        self.shape.form == Form::Rows && self.shape.steps.is_empty() && self.lane_count <= ROW_TILE
     }
 }
 
@@ -257,13 +297,15 @@ impl Lowering<'_> {
             self.out.phases.push(Phase { body, reduces, after });
         }
         let slots_used = self.out.targets.contains(&Target::Slot);
-        let lanes = self.out.lane_count();
+        let lanes = self.out.lane_count;
         self.out.tile = match (whole, slots_used) {
             (true, _) => lanes.max(1),
             (_, false) => WIDE_TILE.min(lanes.max(1)),
             _ => TILE.min(lanes.max(1)),
         };
+        self.out.tiles_per_row = lanes.div_ceil(self.out.tile);
         slots::assign(&mut self.out);
+        self.out.frame_offsets = self.out.frame_layout();
         self.out.estimate_ps = self.estimate();
     }
 
@@ -366,7 +408,11 @@ impl Lowering<'_> {
     fn follow(&mut self, access: Access, inner: bool) -> Ptr {
         let ptr = self.ptr(Target::Memory);
         let follow = Follow { ptr, buffer: access.buffer, width: access.width, place: access.place };
-        if inner { self.out.inner.push(follow) } else { self.out.outer.push(follow) }
+        if inner {
+            self.out.inner.push(follow)
+        } else {
+            self.out.outer.push(follow)
+        }
         ptr
     }
 
@@ -420,7 +466,11 @@ impl Lowering<'_> {
             Inst::Load { access } => {
                 let load = self.out.loads[access as usize].clone();
                 let scalar = self.is_scalar(v) || self.uniform(&load);
-                if load.width == 4 && load.bounds.is_empty() && load.place.general.is_none() && (scalar || self.contiguous(&load.place)) {
+                if load.width == 4
+                    && load.bounds.is_empty()
+                    && load.place.general.is_none()
+                    && (scalar || self.contiguous(&load.place))
+                {
                     Loc { ptr: self.follow(load, inner), scalar }
                 } else {
                     let dst = if scalar { self.ptr(Target::Cell) } else { self.destination(v, false) };
@@ -448,7 +498,15 @@ impl Lowering<'_> {
                 let at = self.loc(position);
                 let scalar = at.scalar && (self.is_scalar(v) || self.uniform(&load));
                 let dst = self.destination(v, scalar);
-                steps.push(Step::Gather { load: access, position: at.ptr, scalar: at.scalar, stride, extent, dst, one: scalar });
+                steps.push(Step::Gather {
+                    load: access,
+                    position: at.ptr,
+                    scalar: at.scalar,
+                    stride,
+                    extent,
+                    dst,
+                    one: scalar,
+                });
                 Loc { ptr: dst, scalar }
             }
             Inst::Map { op, signature, args } => {

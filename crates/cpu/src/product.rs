@@ -32,9 +32,11 @@ enum Operand {
     Packed(Box<TileProgram>),
 }
 
-/// Rows of a panel at least: GEMM packs its right operand again for each panel, which 96 rows make up for; and from 65
-/// rows on its blocking, hence the result, does not depend on how many there are.
-const PANEL: usize = 96;
+/// Rows of a panel at least: GEMM packs its right operand again for each panel, which fewer rows would not make up for.
+/// Each element is summed along k in the same order whatever the panel, so that their number does not change results.
+const PANEL: usize = 48;
+/// From this many rows on there are two panels a thread, for a core that is busy elsewhere.
+const MANY_ROWS: usize = 1024;
 
 impl Product {
     pub(crate) fn new(plan: &Plan, contract: &Contract, level: Level) -> Product {
@@ -83,7 +85,7 @@ impl Product {
             });
             return;
         }
-        let panels = (self.m / PANEL).min(2 * threads);
+        let panels = (self.m / PANEL).min(if self.m >= MANY_ROWS { 2 * threads } else { threads });
         for batch in 0..batches {
             // SAFETY: passed on; panels write disjoint rows of the result.
             unsafe {
@@ -109,7 +111,7 @@ impl Product {
         let start = (batch * self.m + first) * self.n;
         // SAFETY: the rows are inside the result.
         unsafe {
-            let dst = run.buffers.bases[self.dst].cast::<f32>().add(start);
+            let dst = run.buffers.base(self.dst).cast::<f32>().add(start);
             self.left.matrix(run, batch, &self.batch, first, rows, self.k, |left| {
                 let (m, n, k) = (rows, self.n, self.k);
                 gemm(self.level, &Gemm { m, n, k, left, right, dst, dst_row: self.n as isize });
@@ -197,7 +199,7 @@ impl Operand {
                     rest /= extent;
                 }
                 // SAFETY: the plan's accesses stay inside their buffers.
-                let base = unsafe { run.buffers.bases[*buffer].cast_const().cast::<f32>().offset(at as isize) };
+                let base = unsafe { run.buffers.base(*buffer).cast_const().cast::<f32>().offset(at as isize) };
                 work(Matrix { base, row: *row as isize, column: *column as isize });
             }
             Operand::Packed(program) => {
@@ -205,9 +207,9 @@ impl Operand {
                 let start = batch * all + first * columns;
                 run.scratches.with(rows * columns * 4, |packed| {
                     // The program writes element `start` first: the base it sees lies that far before the block.
-                    let mut bases = run.buffers.bases.to_vec();
-                    bases.push(packed.wrapping_sub(start * 4));
-                    let buffers = Buffers { bases: &bases };
+                    // SAFETY: the addresses are there while the product runs.
+                    let bases = unsafe { run.buffers.and(packed.wrapping_sub(start * 4)) };
+                    let buffers = Buffers::new(&bases);
                     let own = Run { buffers, scratches: run.scratches, team: run.team, wrong: run.wrong };
                     // SAFETY: the block holds every element of the range.
                     unsafe { program.run_part(&own, start..start + rows * columns) };

@@ -1,16 +1,22 @@
 //! Working memory of the threads: blocks that are lent out and given back, so that running a plan allocates nothing.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Places where a block that is not in use waits. More threads than places allocate, which is slower and not wrong.
+const PLACES: usize = 64;
 
 /// Blocks that are not in use. Each thread that works on a kernel borrows one.
-#[derive(Default)]
 pub(crate) struct Scratches {
-    free: Mutex<Vec<Scratch>>,
+    places: [Waiting; PLACES],
 }
 
-/// A block of lanes, aligned to a cache line.
-pub(crate) struct Scratch {
-    words: Vec<Line>,
+/// One block that is not in use, or none; on a cache line of its own, so that threads do not slow each other down.
+#[repr(align(128))]
+struct Waiting(AtomicPtr<Scratch>);
+
+/// A block of cache lines.
+struct Scratch {
+    lines: Vec<Line>,
 }
 
 /// A cache line.
@@ -18,22 +24,67 @@ pub(crate) struct Scratch {
 #[repr(align(64))]
 struct Line(#[allow(dead_code, reason = "only ever used through pointers")] [u8; 64]);
 
+impl Default for Scratches {
+    fn default() -> Scratches {
+        Scratches { places: std::array::from_fn(|_| Waiting(AtomicPtr::new(std::ptr::null_mut()))) }
+    }
+}
+
 impl Scratches {
     /// Runs `work` with a block of at least `bytes` bytes, whose contents are arbitrary.
     pub(crate) fn with<R>(&self, bytes: usize, work: impl FnOnce(*mut u8) -> R) -> R {
-        let mut scratch = self.free().pop().unwrap_or(Scratch { words: Vec::new() });
+        let mut scratch = self.take();
         let lines = bytes.div_ceil(64);
-        if scratch.words.len() < lines {
+        if scratch.lines.len() < lines {
             // The old contents are not needed: a new block instead of one that is copied.
-            scratch.words = vec![Line([0; 64]); lines];
+            scratch.lines = vec![Line([0; 64]); lines];
         }
-        let result = work(scratch.words.as_mut_ptr().cast());
-        self.free().push(scratch);
+        let result = work(scratch.lines.as_mut_ptr().cast());
+        self.give_back(scratch);
         result
     }
 
-    fn free(&self) -> std::sync::MutexGuard<'_, Vec<Scratch>> {
-        // A panic elsewhere leaves the list as it was: every block in it is whole.
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Where this thread looks first: stacks lie at least a page apart, so their addresses tell threads apart, and
+    /// asking the system for a thread's number would cost more than the rest.
+    fn place(&self) -> usize {
+        let here = 0u8;
+        (&raw const here as usize >> 16) % PLACES
+    }
+
+    fn take(&self) -> Box<Scratch> {
+        let first = self.place();
+        for at in 0..4 {
+            let taken = self.places[(first + at) % PLACES].0.swap(std::ptr::null_mut(), Ordering::Acquire);
+            if !taken.is_null() {
+                // SAFETY: it was made by `Box::into_raw` in `give_back`, and the swap made it ours alone.
+                return unsafe { Box::from_raw(taken) };
+            }
+        }
+        Box::new(Scratch { lines: Vec::new() })
+    }
+
+    fn give_back(&self, scratch: Box<Scratch>) {
+        let raw = Box::into_raw(scratch);
+        let first = self.place();
+        for at in 0..4 {
+            let place = &self.places[(first + at) % PLACES].0;
+            if place.compare_exchange(std::ptr::null_mut(), raw, Ordering::Release, Ordering::Relaxed).is_ok() {
+                return;
+            }
+        }
+        // SAFETY: it was just made from a box, and no place took it.
+        drop(unsafe { Box::from_raw(raw) });
+    }
+}
+
+impl Drop for Scratches {
+    fn drop(&mut self) {
+        for place in &mut self.places {
+            let taken = std::mem::replace(place.0.get_mut(), std::ptr::null_mut());
+            if !taken.is_null() {
+                // SAFETY: as in `take`.
+                drop(unsafe { Box::from_raw(taken) });
+            }
+        }
     }
 }

@@ -84,7 +84,15 @@ impl LoopShape {
         }
         let lane_mask = lanes.iter().flat_map(|g| &g.vars).fold(0, |mask, &v| mask | 1 << v);
         let extents = |groups: Vec<Group>| groups.into_iter().map(|g| g.extent).collect();
-        LoopShape { form, loops: extents(loops), steps: extents(steps), lanes: extents(lanes), names, lane_mask, inner_mask }
+        LoopShape {
+            form,
+            loops: extents(loops),
+            steps: extents(steps),
+            lanes: extents(lanes),
+            names,
+            lane_mask,
+            inner_mask,
+        }
     }
 
     /// How many variables there are now.
@@ -151,8 +159,7 @@ fn merged(vars: &[usize], indices: &[&Index], extents: &[usize]) -> Vec<Group> {
 fn choose(outer: &[Group], inner: &[Group], body: &Body, count: usize) -> Form {
     let Some(last_outer) = outer.last().map(|g| g.vars[g.vars.len() - 1]) else { return Form::Rows };
     let last_inner = inner.last().map_or(0, |g| g.vars[g.vars.len() - 1]);
-    let contiguous = |var: usize| {
-        body.accesses.iter().filter(|a| a.index.affine(count).is_some_and(|c| c[var].abs() == 1)).count()
-    };
+    let contiguous =
+        |var: usize| body.accesses.iter().filter(|a| a.index.affine(count).is_some_and(|c| c[var].abs() == 1)).count();
     if contiguous(last_outer) > contiguous(last_inner) { Form::Columns } else { Form::Rows }
 }

@@ -9,7 +9,8 @@ const PADDING: usize = 64;
 pub(crate) fn assign(program: &mut TileProgram) {
     let lives = lifetimes(program);
     let slot_size = program.tile * 4 + PADDING;
-    let mut order: Vec<Ptr> = (0..program.targets.len() as Ptr).filter(|&p| program.targets[p as usize] == Target::Slot).collect();
+    let mut order: Vec<Ptr> =
+        (0..program.targets.len() as Ptr).filter(|&p| program.targets[p as usize] == Target::Slot).collect();
     order.sort_by_key(|&p| lives[p as usize].0);
     program.slot_offsets = vec![0; program.targets.len()];
     // The end of the life of each slot's present value.

@@ -13,16 +13,44 @@ use crate::team::Team;
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The base address of each of the plan's buffers.
+/// The base address of each of the plan's buffers. Raw, because a run over many tasks moves them from task to task.
 #[derive(Clone, Copy)]
-pub(crate) struct Buffers<'a> {
-    pub(crate) bases: &'a [*mut u8],
+pub(crate) struct Buffers {
+    bases: *const *mut u8,
+    count: usize,
 }
 // SAFETY: the threads of one run write disjoint elements, and read only what no thread of the same kernel writes
 // (or the very elements that they write themselves).
-unsafe impl Sync for Buffers<'_> {}
+unsafe impl Sync for Buffers {}
 // SAFETY: as above.
-unsafe impl Send for Buffers<'_> {}
+unsafe impl Send for Buffers {}
+
+impl Buffers {
+    /// The caller keeps `bases` alive while anything runs with these buffers.
+    pub(crate) fn new(bases: &[*mut u8]) -> Buffers {
+        Buffers { bases: bases.as_ptr(), count: bases.len() }
+    }
+
+    /// # Safety
+    /// `buffer` is one of the plan's, and the addresses are still there.
+    #[inline(always)]
+    pub(crate) unsafe fn base(&self, buffer: usize) -> *mut u8 {
+        debug_assert!(buffer < self.count);
+        // SAFETY: the caller vouches for it.
+        unsafe { *self.bases.add(buffer) }
+    }
+
+    /// All addresses and one more.
+    ///
+    /// # Safety
+    /// The addresses are still there.
+    pub(crate) unsafe fn and(&self, base: *mut u8) -> Vec<*mut u8> {
+        // SAFETY: the caller vouches for it.
+        let mut bases = unsafe { std::slice::from_raw_parts(self.bases, self.count) }.to_vec();
+        bases.push(base);
+        bases
+    }
+}
 
 /// Elements of a chunk of one long row: each gets an accumulator of its own.
 const ROW_CHUNK: usize = 65_536;
@@ -33,7 +61,7 @@ const MAX_VARS: usize = 32;
 
 /// What a run of a kernel needs besides its program.
 pub(crate) struct Run<'a> {
-    pub(crate) buffers: Buffers<'a>,
+    pub(crate) buffers: Buffers,
     pub(crate) scratches: &'a Scratches,
     pub(crate) team: Team<'a>,
     /// The first position outside its axis that a gather met: `i64::MAX` for none, else extent << 32 | position bits.
@@ -59,7 +87,7 @@ struct Frame<'a> {
 
 impl TileProgram {
     /// Bytes of a frame: pointers, cells, accumulators, slots.
-    fn frame_layout(&self) -> [usize; 7] {
+    pub(crate) fn frame_layout(&self) -> [usize; 7] {
         let line = |bytes: usize| bytes.next_multiple_of(64);
         let lanes = if self.shape.form == Form::Columns { self.tile } else { 1 };
         let sizes = [
@@ -77,13 +105,9 @@ impl TileProgram {
         offsets
     }
 
-    fn tiles_per_row(&self) -> usize {
-        self.lane_count().div_ceil(self.tile)
-    }
-
     /// How many threads' worth of pieces the work can be cut into, and the estimated time of all of it.
     pub(crate) fn points(&self) -> u64 {
-        (self.loop_count() as u64) * (self.step_count() as u64) * (self.lane_count() as u64)
+        (self.loop_count as u64) * (self.step_count as u64) * (self.lane_count as u64)
     }
 
     /// Runs the whole kernel.
@@ -95,14 +119,39 @@ impl TileProgram {
         // SAFETY: passed on.
         unsafe {
             match self.shape.form {
-                Form::Map => self.run_tiles(run, 0..self.loop_count() * self.tiles_per_row()),
+                Form::Map => self.run_tiles(run, 0..self.loop_count * self.tiles_per_row),
                 Form::Columns if self.splits_steps() => self.run_split_columns(run),
-                Form::Columns => self.run_tiles(run, 0..self.loop_count() * self.tiles_per_row()),
+                Form::Columns => self.run_tiles(run, 0..self.loop_count * self.tiles_per_row),
                 Form::Rows if self.splits_rows() => self.run_split_rows(run),
                 Form::Rows => {
-                    run.team.over(self.loop_count(), 1, |rows| self.frame(run, |frame| frame.rows(rows)));
+                    run.team.over(self.loop_count, 1, |rows| self.frame(run, |frame| frame.rows(rows)));
                 }
             }
+        }
+    }
+
+    /// Runs a whole map once for each task, on this thread; `next(task)` moves the buffers to the task's.
+    ///
+    /// # Safety
+    /// As for [`TileProgram::run`], for every task.
+    pub(crate) unsafe fn run_tasks(&self, run: &Run<'_>, tasks: usize, mut next: impl FnMut(usize)) {
+        // SAFETY: passed on.
+        unsafe {
+            self.frame(run, |frame| {
+                for task in 0..tasks {
+                    next(task);
+                    for row in 0..self.loop_count {
+                        frame.set_loops(row);
+                        let mut first = 0;
+                        while first < self.lane_count {
+                            let n = self.tile.min(self.lane_count - first);
+                            frame.lanes(first, n);
+                            frame.tile(0..self.step_count);
+                            first += n;
+                        }
+                    }
+                }
+            });
         }
     }
 
@@ -112,7 +161,7 @@ impl TileProgram {
     /// As for [`TileProgram::run`].
     pub(crate) unsafe fn run_part(&self, run: &Run<'_>, range: Range<usize>) {
         // Whole tiles only: parts are cut at rows, and rows at tiles, unless lanes run over everything.
-        let lanes = self.lane_count();
+        let lanes = self.lane_count;
         // SAFETY: passed on.
         unsafe {
             self.frame(run, |frame| {
@@ -132,16 +181,23 @@ impl TileProgram {
 
     /// Runs tiles of a map or of columns.
     unsafe fn run_tiles(&self, run: &Run<'_>, tiles: Range<usize>) {
-        let per_row = self.tiles_per_row();
+        let per_row = self.tiles_per_row;
         run.team.over(tiles.len(), 1, |part| {
             // SAFETY: as for `run`; tiles write disjoint elements.
             unsafe {
                 self.frame(run, |frame| {
-                    for tile in part {
-                        frame.set_loops(tile / per_row);
-                        let first = tile % per_row * self.tile;
-                        frame.lanes(first, self.tile.min(self.lane_count() - first));
-                        frame.tile(0..self.step_count());
+                    // Counted along rather than divided: a division costs as much as a small tile.
+                    let (mut row, mut at) =
+                        if part.start == 0 { (0, 0) } else { (part.start / per_row, part.start % per_row) };
+                    for _ in part {
+                        frame.set_loops(row);
+                        let first = at * self.tile;
+                        frame.lanes(first, self.tile.min(self.lane_count - first));
+                        frame.tile(0..self.step_count);
+                        at += 1;
+                        if at == per_row {
+                            (row, at) = (row + 1, 0);
+                        }
                     }
                 });
             }
@@ -150,17 +206,17 @@ impl TileProgram {
 
     /// Is a row long enough to be split between threads? A scan needs its row in order.
     fn splits_rows(&self) -> bool {
-        let row = self.lane_count() * self.step_count();
+        let row = self.lane_count * self.step_count;
         row >= 2 * ROW_CHUNK && self.scans.is_empty() && !self.whole_rows()
     }
 
     /// Are there too few columns to keep threads busy, and enough steps to split? Only what has one phase and writes
     /// nothing in it.
     fn splits_steps(&self) -> bool {
-        let tiles = self.loop_count() * self.tiles_per_row();
+        let tiles = self.loop_count * self.tiles_per_row;
         let [phase] = &self.phases[..] else { return false };
         let stores = phase.body.iter().any(|s| matches!(s, Step::Store { .. })) || !self.writes_outer_only();
-        tiles < 64 && self.step_count() >= 4 * STEP_CHUNK && self.scans.is_empty() && !stores
+        tiles < 64 && self.step_count >= 4 * STEP_CHUNK && self.scans.is_empty() && !stores
     }
 
     /// Does the loop over steps leave memory alone?
@@ -171,15 +227,15 @@ impl TileProgram {
 
     /// Long rows: every phase is cut into chunks with accumulators of their own, joined in order.
     unsafe fn run_split_rows(&self, run: &Run<'_>) {
-        let per_row = self.tiles_per_row();
-        let tiles = per_row * self.step_count();
+        let per_row = self.tiles_per_row;
+        let tiles = per_row * self.step_count;
         let per_chunk = (ROW_CHUNK / self.tile).max(1);
         let chunks = tiles.div_ceil(per_chunk);
         let accs_bytes = chunks * self.reductions.len() * size_of::<Acc>();
         // SAFETY: as for `run`; chunks write disjoint elements and accumulators.
         unsafe {
             self.frame(run, |main| {
-                for row in 0..self.loop_count() {
+                for row in 0..self.loop_count {
                     main.set_loops(row);
                     main.lanes(0, 1);
                     main.follow(&self.outer);
@@ -208,7 +264,10 @@ impl TileProgram {
                                 let fns = &self.reductions[r as usize].fns;
                                 let mut acc = fns.start();
                                 for chunk in 0..chunks {
-                                    fns.combine(&mut acc, &*partial.get().add(chunk * self.reductions.len() + r as usize));
+                                    fns.combine(
+                                        &mut acc,
+                                        &*partial.get().add(chunk * self.reductions.len() + r as usize),
+                                    );
                                 }
                                 main.accs.add(r as usize).write(acc);
                             }
@@ -224,14 +283,14 @@ impl TileProgram {
 
     /// Few long columns: chunks of steps with accumulators of their own, joined in order.
     unsafe fn run_split_columns(&self, run: &Run<'_>) {
-        let per_row = self.tiles_per_row();
-        let steps = self.step_count();
+        let per_row = self.tiles_per_row;
+        let steps = self.step_count;
         let chunks = steps.div_ceil(STEP_CHUNK);
         let words = self.reductions.len() * self.tile;
         let phase = &self.phases[0];
-        for tile in 0..self.loop_count() * per_row {
+        for tile in 0..self.loop_count * per_row {
             let first = tile % per_row * self.tile;
-            let n = self.tile.min(self.lane_count() - first);
+            let n = self.tile.min(self.lane_count - first);
             run.scratches.with((chunks * words * 8).max(1), |partial| {
                 let partial = Shared(partial.cast::<u64>());
                 run.team.over(chunks, 1, |part| {
@@ -271,7 +330,7 @@ impl TileProgram {
     /// Runs `work` with a frame of this program.
     unsafe fn frame(&self, run: &Run<'_>, work: impl FnOnce(&mut Frame<'_>)) {
         debug_assert!(self.shape.count() <= MAX_VARS);
-        let offsets = self.frame_layout();
+        let offsets = &self.frame_offsets;
         run.scratches.with(offsets[6], |base| {
             // SAFETY: the block is as large as the layout says, and every part is aligned to a cache line.
             unsafe {
@@ -348,7 +407,7 @@ impl Frame<'_> {
             let offset = follow.place.at(point) as usize * follow.width;
             // SAFETY: the plan's accesses stay inside their buffers.
             unsafe {
-                let base = *self.run.buffers.bases.get_unchecked(follow.buffer);
+                let base = self.run.buffers.base(follow.buffer);
                 self.ptrs.add(follow.ptr as usize).write(base.add(offset));
             }
         }
@@ -397,7 +456,7 @@ impl Frame<'_> {
     /// Whole rows.
     unsafe fn rows(&mut self, rows: Range<usize>) {
         let program = self.program;
-        let tiles = program.tiles_per_row() * program.step_count();
+        let tiles = program.tiles_per_row * program.step_count;
         for row in rows {
             self.set_loops(row);
             self.set_steps(0);
@@ -419,7 +478,7 @@ impl Frame<'_> {
 
     unsafe fn row_tiles(&mut self, body: &[Step], tiles: Range<usize>) {
         let program = self.program;
-        let (per_row, lanes) = (program.tiles_per_row(), program.lane_count());
+        let (per_row, lanes) = (program.tiles_per_row, program.lane_count);
         for tile in tiles {
             let (step, first) = (tile / per_row, tile % per_row * program.tile);
             self.set_steps(step);
@@ -517,7 +576,7 @@ impl Frame<'_> {
                 Step::Map { .. } | Step::Reduce { .. } => unreachable!("handled by the caller"),
                 Step::Fill { load, dst, one } => {
                     let access = &program.loads[*load as usize];
-                    let (base, dst) = (self.run.buffers.bases[access.buffer], self.ptr(*dst));
+                    let (base, dst) = (self.run.buffers.base(access.buffer), self.ptr(*dst));
                     self.with_lanes(*one, |lanes| fill::load(lanes, access, base, dst));
                 }
                 Step::Arange { place, start, step, dst, one } => {
@@ -530,7 +589,7 @@ impl Frame<'_> {
                 }
                 Step::Gather { load, position, scalar, stride, extent, dst, one } => {
                     let access = &program.loads[*load as usize];
-                    let (base, dst) = (self.run.buffers.bases[access.buffer], self.ptr(*dst));
+                    let (base, dst) = (self.run.buffers.base(access.buffer), self.ptr(*dst));
                     let at = self.ptr(*position);
                     let positions = Positions { at, scalar: *scalar, stride: *stride, extent: *extent };
                     let wrong = self.with_lanes(*one, |lanes| fill::gather(lanes, access, base, &positions, dst));
@@ -550,7 +609,7 @@ impl Frame<'_> {
                 }
                 Step::Store { store, src, scalar } => {
                     let access = &program.stores[*store as usize];
-                    let (base, src) = (self.run.buffers.bases[access.buffer], self.ptr(*src));
+                    let (base, src) = (self.run.buffers.base(access.buffer), self.ptr(*src));
                     if program.stream && !scalar && access.width == 4 && program.contiguous(access) {
                         let at = access.place.at(&self.point[..program.shape.count()]) as usize;
                         stream::copy(base.cast::<u32>().add(at), src, self.n);

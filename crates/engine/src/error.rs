@@ -47,7 +47,9 @@ pub enum Error {
         found: DType,
     },
     /// A value of the wrong size or shape for an input.
-    #[error("input `{name}` has shape {expected}, but a value of {found} was given; `run_many` takes tasks of other sizes")]
+    #[error(
+        "input `{name}` has shape {expected}, but a value of {found} was given; `run_many` takes tasks of other sizes"
+    )]
     InputShape {
         /// The input.
         name: String,

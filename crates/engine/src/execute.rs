@@ -30,7 +30,12 @@ pub(crate) fn output_buffers(plan: &Plan) -> impl Iterator<Item = &BufferInfo> +
 }
 
 /// Runs one batch into fresh blocks of the pool.
-pub(crate) fn run(prepared: &dyn Prepared, blocks: &Arc<Blocks>, inputs: &[&[u8]], threads: bool) -> Result<Vec<Array>> {
+pub(crate) fn run(
+    prepared: &dyn Prepared,
+    blocks: &Arc<Blocks>,
+    inputs: &[&[u8]],
+    threads: bool,
+) -> Result<Vec<Array>> {
     let plan = prepared.plan();
     let taken: Result<Vec<Block>, _> = output_buffers(plan).map(|info| blocks.take(info.bytes())).collect();
     let mut taken = taken?;

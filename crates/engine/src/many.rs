@@ -4,9 +4,10 @@ use crate::array::{Array, View};
 use crate::error::{Error, Result};
 use crate::execute::output_buffers;
 use crate::program::{Bound, Inner};
-use breakeven_ir::backend::RunError;
+use breakeven_ir::backend::{RESULT_ALIGN, RunError};
 use breakeven_ir::plan::Plan;
 use breakeven_ir::{Buffer, DType, HostBytes, Readable, Shape, read_as};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The results of [`crate::Program::run_many`]: every output of every task, in one block of memory.
@@ -25,75 +26,83 @@ pub struct Many {
     data: Buffer,
     tasks: Vec<Task>,
     bounds: Vec<Arc<Bound>>,
+    failed: HashMap<usize, RunError>,
     outputs: usize,
 }
 
 /// Which bound program a task runs, and where its results begin.
+#[derive(Clone, Copy)]
 struct Task {
     bound: u32,
     offset: usize,
 }
 
-/// Results start at multiples of this, so that every slice is aligned and no two tasks write one cache line's half.
-const ALIGN: usize = 64;
-
 impl Many {
     pub(crate) fn run<'a, T: AsRef<[View<'a>]> + Sync>(program: &Arc<Inner>, tasks: &[T]) -> Result<Many> {
-        let mut bounds: Vec<Arc<Bound>> = Vec::new();
-        let mut shapes_seen: Vec<Vec<Shape>> = Vec::new();
-        let mut list = Vec::with_capacity(tasks.len());
-        let mut shapes: Vec<Shape> = Vec::with_capacity(program.input_count());
-        let mut bytes = 0;
-        let mut work_ns = 0u64;
+        let mut sizes = Sizes::new(program);
+        let mut list: Vec<Task> = Vec::with_capacity(tasks.len());
+        let mut inputs: Vec<&[u8]> = Vec::with_capacity(tasks.len() * program.input_count());
+        let (mut bytes, mut work_ns) = (0usize, 0u64);
+        let mut last: Option<(&[View<'_>], u32)> = None;
         for task in tasks {
             let values = task.as_ref();
-            program.check_count(values)?;
-            shapes.clear();
-            for (at, view) in values.iter().enumerate() {
-                shapes.push(task_shape(program, at, view)?);
-            }
             // Tasks of one size come in a row more often than not.
-            let known = match shapes_seen.last() {
-                Some(last) if *last == shapes => Some(shapes_seen.len() - 1),
-                _ => shapes_seen.iter().position(|s| *s == shapes),
+            let bound = match last {
+                Some((before, bound)) if same_size(before, values) => bound,
+                _ => sizes.find(values)?,
             };
-            let at = match known {
-                Some(at) => at,
-                None => {
-                    bounds.push(program.at_shapes(&shapes)?);
-                    shapes_seen.push(shapes.clone());
-                    bounds.len() - 1
-                }
-            };
-            list.push(Task { bound: at as u32, offset: bytes });
-            bytes += task_bytes(bounds[at].prepared.plan());
-            work_ns += bounds[at].prepared.estimate_ns().max(50);
+            last = Some((values, bound));
+            list.push(Task { bound, offset: bytes });
+            let size = &sizes.list[bound as usize];
+            (bytes, work_ns) = (bytes + size.stride, work_ns + size.ns);
+        }
+        for (task, entry) in tasks.iter().zip(&list) {
+            sizes.list[entry.bound as usize].bound.push_inputs(task.as_ref(), &mut inputs);
         }
         let mut block = program.engine.cpu.blocks().take(bytes)?;
-        let failed: Mutex<Option<(usize, RunError)>> = Mutex::new(None);
+        let failed = Mutex::new(HashMap::new());
+        let starts = sizes.input_starts(&list);
+        let (list_ref, sizes_ref) = (&list, &sizes.list);
         // Few tasks that are each worth several threads run one after the other; else each runs on one thread.
-        let few = tasks.len() < 2 * program.engine.threads;
-        let each = |at: usize, results: &mut [u8]| {
-            let bound = &bounds[list[at].bound as usize];
-            let outcome = with_outputs(bound.prepared.plan(), results, |outputs| {
-                bound.with_inputs(tasks[at].as_ref(), |inputs| bound.prepared.run(inputs, outputs, few))
-            });
-            if let Err(error) = outcome {
-                let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
-                if failed.as_ref().is_none_or(|(first, _)| at < *first) {
-                    *failed = Some((at, error));
+        if tasks.len() < 2 * program.engine.threads {
+            let mut rest = block.as_mut_bytes();
+            for (at, task) in list.iter().enumerate() {
+                let size = &sizes_ref[task.bound as usize];
+                let (results, tail) = std::mem::take(&mut rest).split_at_mut(size.stride);
+                rest = tail;
+                let plan = size.bound.prepared.plan();
+                let inputs = &inputs[starts(at)..starts(at) + plan.inputs];
+                let outcome = with_outputs(plan, results, |outputs| size.bound.prepared.run(inputs, outputs, true));
+                if let Err(error) = outcome {
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).insert(at, error);
                 }
             }
-        };
-        let offsets: Vec<usize> = list.iter().map(|task| task.offset).collect();
-        let ns = if few { 0 } else { work_ns };
-        program.engine.cpu.for_each_part(block.as_mut_bytes(), &offsets, ns, each);
-        if let Some((_, error)) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(error.into());
+        } else {
+            let offsets: Vec<usize> = list.iter().map(|task| task.offset).collect();
+            program.engine.cpu.for_each_range(block.as_mut_bytes(), &offsets, work_ns, |range, results| {
+                let mut at = range.start;
+                let mut rest = results;
+                while at < range.end {
+                    let bound = list_ref[at].bound;
+                    let run = list_ref[at..range.end].iter().take_while(|t| t.bound == bound).count();
+                    let size = &sizes_ref[bound as usize];
+                    let (results, tail) = std::mem::take(&mut rest).split_at_mut(run * size.stride);
+                    rest = tail;
+                    let first = starts(at);
+                    let inputs = &inputs[first..first + run * size.bound.prepared.plan().inputs];
+                    size.bound.prepared.run_tasks(run, inputs, results, size.stride, &mut |task, error| {
+                        failed.lock().unwrap_or_else(PoisonError::into_inner).insert(at + task, error);
+                    });
+                    at += run;
+                }
+            });
         }
         let data = Buffer::new(Arc::new(block) as Arc<dyn HostBytes>);
+        let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
         let outputs = program.bound.prepared.plan().outputs.len();
-        Ok(Many { data, tasks: list, bounds, outputs })
+        drop(inputs);
+        let bounds = sizes.list.into_iter().map(|size| size.bound).collect();
+        Ok(Many { data, tasks: list, bounds, failed, outputs })
     }
 
     /// How many tasks there were.
@@ -106,7 +115,12 @@ impl Many {
         self.tasks.is_empty()
     }
 
-    /// The elements of output `output` of task `task`; bools are read as `u8`.
+    /// The tasks that failed, with what went wrong. The others are not disturbed.
+    pub fn failures(&self) -> impl Iterator<Item = (usize, &RunError)> {
+        self.failed.iter().map(|(task, error)| (*task, error))
+    }
+
+    /// The elements of output `output` of task `task`; bools are read as `u8`. A task that failed gives its error.
     pub fn slice<T: Readable>(&self, task: usize, output: usize) -> Result<&[T]> {
         let (range, dtype, _) = self.place(task, output)?;
         let bytes = self.data.as_bytes().get(range).unwrap_or(&[]);
@@ -121,7 +135,11 @@ impl Many {
     }
 
     fn place(&self, task: usize, output: usize) -> Result<(std::ops::Range<usize>, DType, Shape)> {
-        let found = self.tasks.get(task).ok_or(Error::Count { what: "tasks", found: task + 1, expected: self.len() })?;
+        if let Some(error) = self.failed.get(&task) {
+            return Err(error.clone().into());
+        }
+        let found =
+            self.tasks.get(task).ok_or(Error::Count { what: "tasks", found: task + 1, expected: self.len() })?;
         let plan = self.bounds[found.bound as usize].prepared.plan();
         let id = *plan.outputs.get(output).ok_or(Error::Count {
             what: "outputs",
@@ -133,7 +151,7 @@ impl Many {
             if info.place == plan.buffer(id).place {
                 return Ok((at..at + info.bytes(), info.dtype, info.shape));
             }
-            at += info.bytes().next_multiple_of(ALIGN);
+            at += info.bytes().next_multiple_of(RESULT_ALIGN);
         }
         Err(Error::Count { what: "outputs", found: output + 1, expected: self.outputs })
     }
@@ -145,9 +163,79 @@ impl std::fmt::Debug for Many {
     }
 }
 
+/// The sizes in which tasks come, each with its plan.
+struct Sizes<'a> {
+    program: &'a Arc<Inner>,
+    list: Vec<Size>,
+    by_shapes: HashMap<Vec<Shape>, u32>,
+    shapes: Vec<Shape>,
+}
+
+struct Size {
+    bound: Arc<Bound>,
+    /// Bytes of one task's results.
+    stride: usize,
+    /// Time of one task.
+    ns: u64,
+}
+
+/// Calling a task costs at least this much.
+const TASK_NS: u64 = 40;
+
+impl<'a> Sizes<'a> {
+    fn new(program: &'a Arc<Inner>) -> Sizes<'a> {
+        Sizes { program, list: vec![], by_shapes: HashMap::new(), shapes: vec![] }
+    }
+
+    /// The number of the size of these values.
+    fn find(&mut self, values: &[View<'_>]) -> Result<u32> {
+        self.program.check_count(values)?;
+        self.shapes.clear();
+        for (at, view) in values.iter().enumerate() {
+            self.shapes.push(task_shape(self.program, at, view)?);
+        }
+        if let Some(&at) = self.by_shapes.get(&self.shapes) {
+            return Ok(at);
+        }
+        let bound = self.program.at_shapes(&self.shapes)?;
+        let (stride, ns) = (task_bytes(bound.prepared.plan()), bound.prepared.estimate_ns() + TASK_NS);
+        self.list.push(Size { bound, stride, ns });
+        let at = self.list.len() as u32 - 1;
+        self.by_shapes.insert(self.shapes.clone(), at);
+        Ok(at)
+    }
+
+    /// Where the inputs of each task begin in the list of all of them.
+    fn input_starts(&self, tasks: &[Task]) -> impl Fn(usize) -> usize + use<> {
+        let counts: Vec<usize> = self.list.iter().map(|s| s.bound.prepared.plan().inputs).collect();
+        let same = counts.windows(2).all(|pair| pair[0] == pair[1]);
+        let each = counts.first().copied().unwrap_or(0);
+        // A size at which inputs are folded away has fewer of them: then every start is written down.
+        let starts: Vec<usize> = if same {
+            Vec::new()
+        } else {
+            tasks
+                .iter()
+                .scan(0, |at, task| {
+                    let start = *at;
+                    *at += counts[task.bound as usize];
+                    Some(start)
+                })
+                .collect()
+        };
+        move |task| if same { task * each } else { starts[task] }
+    }
+}
+
+/// Surely of one size: as many values of the same dtypes, lengths and shapes.
+fn same_size(a: &[View<'_>], b: &[View<'_>]) -> bool {
+    a.len() == b.len()
+        && a.iter().zip(b).all(|(x, y)| x.dtype == y.dtype && x.bytes.len() == y.bytes.len() && x.shape == y.shape)
+}
+
 /// Bytes of a task's results.
 fn task_bytes(plan: &Plan) -> usize {
-    output_buffers(plan).map(|info| info.bytes().next_multiple_of(ALIGN)).sum()
+    output_buffers(plan).map(|info| info.bytes().next_multiple_of(RESULT_ALIGN)).sum()
 }
 
 /// Cuts a task's memory into its outputs.
@@ -155,7 +243,7 @@ fn with_outputs<R>(plan: &Plan, results: &mut [u8], work: impl FnOnce(&mut [&mut
     const INLINE: usize = 4;
     let mut rest = results;
     let mut next = |info: &breakeven_ir::plan::BufferInfo| {
-        let (padded, tail) = std::mem::take(&mut rest).split_at_mut(info.bytes().next_multiple_of(ALIGN));
+        let (padded, tail) = std::mem::take(&mut rest).split_at_mut(info.bytes().next_multiple_of(RESULT_ALIGN));
         rest = tail;
         &mut padded[..info.bytes()]
     };

@@ -82,6 +82,20 @@ impl Bound {
         Ok(Bound { prepared, sources, plain, distinct })
     }
 
+    /// Adds the plan's inputs to a list.
+    pub(crate) fn push_inputs<'a>(&'a self, values: &[View<'a>], list: &mut Vec<&'a [u8]>) {
+        if self.plain {
+            list.extend(values.iter().map(|view| view.bytes));
+            return;
+        }
+        for source in &self.sources {
+            match source {
+                Source::Input(at) => list.push(values[*at].bytes),
+                Source::Data(tensor) => list.extend(View::of(tensor).map(|view| view.bytes)),
+            }
+        }
+    }
+
     /// Calls `work` with the plan's inputs.
     pub(crate) fn with_inputs<R>(&self, values: &[View<'_>], work: impl FnOnce(&[&[u8]]) -> R) -> R {
         if self.plain {

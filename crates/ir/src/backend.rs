@@ -19,7 +19,9 @@ pub struct Timings {
 #[non_exhaustive]
 pub enum RunError {
     /// `take` met an index outside its axis.
-    #[error("take: index {index} is out of range for an axis of extent {extent}: indices from -{extent} to {extent} - 1 exist")]
+    #[error(
+        "take: index {index} is out of range for an axis of extent {extent}: indices from -{extent} to {extent} - 1 exist"
+    )]
     TakeIndex {
         /// The first offending index found.
         index: i32,
@@ -34,6 +36,10 @@ pub enum RunError {
     },
 }
 
+/// Results of [`Prepared::run_tasks`] are padded to this many bytes, so that every slice is aligned and no two tasks
+/// share a cache line.
+pub const RESULT_ALIGN: usize = 64;
+
 /// A plan made ready for one device. Running it allocates nothing but what [`Prepared::run`]'s caller gives it.
 pub trait Prepared: Send + Sync {
     /// The plan.
@@ -43,6 +49,19 @@ pub trait Prepared: Send + Sync {
     /// caller. `outputs` has one slice for each buffer placed as output, in the order of those buffers.
     /// Without `threads` it runs on the calling thread alone: one task of many that run side by side.
     fn run(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]], threads: bool) -> Result<Timings, RunError>;
+
+    /// Runs `tasks` batches one after the other on the calling thread, for the price of one call. `inputs` holds the
+    /// plan's inputs task after task; the results of task `t` begin at byte `t * stride` of `results`, its outputs in
+    /// the order of their buffers, each padded to [`RESULT_ALIGN`]. `failed` is told of tasks that fail; the others are
+    /// not disturbed.
+    fn run_tasks(
+        &self,
+        tasks: usize,
+        inputs: &[&[u8]],
+        results: &mut [u8],
+        stride: usize,
+        failed: &mut dyn FnMut(usize, RunError),
+    );
 
     /// What a run takes on one thread: estimated at first, measured later.
     fn estimate_ns(&self) -> u64;

@@ -34,7 +34,9 @@ pub(crate) fn plan(plan: &Plan) {
             let operand: Vec<usize> = c.batch.iter().copied().chain([c.m, c.n, c.k]).collect();
             for side in [&c.left, &c.right] {
                 body(plan, side, &operand);
-                side.accesses.iter().for_each(|a| assert!(written[a.buffer.0 as usize], "{} is read unwritten", a.buffer));
+                side.accesses
+                    .iter()
+                    .for_each(|a| assert!(written[a.buffer.0 as usize], "{} is read unwritten", a.buffer));
             }
             let product = &c.end.body.accesses[c.product as usize];
             assert_eq!(product.buffer, c.end.stores[0].buffer, "the product is not where the result goes");
@@ -48,7 +50,11 @@ pub(crate) fn plan(plan: &Plan) {
         for store in &kernel.end().stores {
             let (low, high) = store.index.bounds(&end);
             let elems = plan.buffer(store.buffer).shape.elems() as i64;
-            assert!(low >= 0 && high < elems, "a store to {} of {elems} elements leaves it: {low}..={high}", store.buffer);
+            assert!(
+                low >= 0 && high < elems,
+                "a store to {} of {elems} elements leaves it: {low}..={high}",
+                store.buffer
+            );
             assert_eq!(kernel.end().body.dtypes[store.value as usize], plan.buffer(store.buffer).dtype);
             written[store.buffer.0 as usize] = true;
         }
@@ -74,9 +80,15 @@ fn body(plan: &Plan, body: &Body, extents: &[usize]) {
         // Guarded accesses leave the buffer where their conditions fail, by design.
         if access.conditions.is_empty() {
             let (low, high) = access.index.bounds(extents);
-            let gathered = body.insts.iter().any(|i| matches!(i, Inst::Gather { access, .. } if *access as usize == number));
+            let gathered =
+                body.insts.iter().any(|i| matches!(i, Inst::Gather { access, .. } if *access as usize == number));
             let elems = plan.buffer(access.buffer).shape.elems() as i64;
-            assert!(low >= 0 && (gathered || high < elems), "{}[{}] leaves its {elems} elements", access.buffer, access.index);
+            assert!(
+                low >= 0 && (gathered || high < elems),
+                "{}[{}] leaves its {elems} elements",
+                access.buffer,
+                access.index
+            );
         }
     }
 }

@@ -20,7 +20,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// Two shapes do not broadcast.
-    #[error("shapes {left} and {right} do not broadcast: aligned at the last axis, extents must be equal or 1; reshape or expand one of them")]
+    #[error(
+        "shapes {left} and {right} do not broadcast: aligned at the last axis, extents must be equal or 1; reshape or expand one of them"
+    )]
     Broadcast {
         /// The left operand's shape.
         left: Shape,
@@ -28,7 +30,9 @@ pub enum Error {
         right: Shape,
     },
     /// A shape does not broadcast to the one asked for.
-    #[error("shape {from} can't be broadcast to {to}: aligned at the last axis, each extent must equal the new one or be 1")]
+    #[error(
+        "shape {from} can't be broadcast to {to}: aligned at the last axis, each extent must equal the new one or be 1"
+    )]
     BroadcastTo {
         /// The tensor's shape.
         from: Shape,
@@ -132,7 +136,9 @@ pub enum Error {
         op: &'static str,
     },
     /// A reduction without identity over no elements.
-    #[error("{op} over zero elements of shape {shape} has no value: only sum, prod, any and all have one; check for emptiness first")]
+    #[error(
+        "{op} over zero elements of shape {shape} has no value: only sum, prod, any and all have one; check for emptiness first"
+    )]
     EmptyReduction {
         /// The reduction.
         op: &'static str,
@@ -172,7 +178,9 @@ pub enum Error {
         shape: Shape,
     },
     /// An input of a program that has no value.
-    #[error("input `{name}` has no value here: compile the expression with `engine.compile` and give its inputs to the program")]
+    #[error(
+        "input `{name}` has no value here: compile the expression with `engine.compile` and give its inputs to the program"
+    )]
     UnboundInput {
         /// The input's name.
         name: String,
@@ -184,7 +192,9 @@ pub enum Error {
         name: String,
     },
     /// A tensor given as a program's input that is not one.
-    #[error("input number {position} of the program was not made by `Tensor::input`: make it with a name, a dtype and a shape")]
+    #[error(
+        "input number {position} of the program was not made by `Tensor::input`: make it with a name, a dtype and a shape"
+    )]
     NotAnInput {
         /// Its place in the list.
         position: usize,

@@ -121,9 +121,9 @@ fn in_order(graph: &Graph, mut drafts: Vec<Draft>) -> Result<Vec<Draft>, Obstacl
     let mut placed = vec![false; drafts.len()];
     while order.len() < drafts.len() {
         // The last drafted first: producers were found after their consumers.
-        let ready = (0..drafts.len()).rev().find(|&at| {
-            !placed[at] && drafts[at].loads.iter().all(|&n| maker[n] == usize::MAX || placed[maker[n]])
-        });
+        let ready = (0..drafts.len())
+            .rev()
+            .find(|&at| !placed[at] && drafts[at].loads.iter().all(|&n| maker[n] == usize::MAX || placed[maker[n]]));
         match ready {
             Some(at) => {
                 placed[at] = true;

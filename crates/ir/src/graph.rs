@@ -18,14 +18,30 @@ pub(crate) enum GraphOp {
     Leaf(usize),
     /// One value everywhere.
     Const(Scalar),
-    Arange { start: Scalar, step: Scalar },
-    Map { op: Op, signature: u8 },
-    Reduce { op: ReduceOp, axes: AxisSet },
-    Scan { op: ScanOp, axis: u8 },
+    Arange {
+        start: Scalar,
+        step: Scalar,
+    },
+    Map {
+        op: Op,
+        signature: u8,
+    },
+    Reduce {
+        op: ReduceOp,
+        axes: AxisSet,
+    },
+    Scan {
+        op: ScanOp,
+        axis: u8,
+    },
     Matmul,
     View(View),
-    Concat { axis: u8 },
-    Take { axis: u8 },
+    Concat {
+        axis: u8,
+    },
+    Take {
+        axis: u8,
+    },
 }
 
 /// A node of the graph.

@@ -7,20 +7,20 @@
 
 pub mod lane;
 
-mod dtype;
-mod shape;
-mod error;
+pub mod backend;
 mod buffer;
-mod ops;
-mod tensor;
-mod graph;
-pub mod index;
+mod check;
+mod dtype;
+mod error;
 pub mod expr;
 mod fuse;
+mod graph;
+pub mod index;
 mod memory;
-mod check;
+mod ops;
 pub mod plan;
-pub mod backend;
+mod shape;
+mod tensor;
 
 pub use buffer::{Buffer, HostBytes, Readable, read_as};
 pub use dtype::{DType, Element, Scalar};

@@ -256,14 +256,30 @@ macro_rules! op_table {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! lane_type {
-    (f32) => { f32 };
-    (i32) => { i32 };
-    (u32) => { u32 };
-    (bool) => { u32 };
-    (dtype f32) => { $crate::DType::F32 };
-    (dtype i32) => { $crate::DType::I32 };
-    (dtype u32) => { $crate::DType::U32 };
-    (dtype bool) => { $crate::DType::Bool };
+    (f32) => {
+        f32
+    };
+    (i32) => {
+        i32
+    };
+    (u32) => {
+        u32
+    };
+    (bool) => {
+        u32
+    };
+    (dtype f32) => {
+        $crate::DType::F32
+    };
+    (dtype i32) => {
+        $crate::DType::I32
+    };
+    (dtype u32) => {
+        $crate::DType::U32
+    };
+    (dtype bool) => {
+        $crate::DType::Bool
+    };
 }
 
 /// Bits of a lane and back: what lets one slot hold any dtype.

@@ -238,7 +238,8 @@ impl Plan {
 
     /// Counts what the plan costs.
     pub fn stats(&self) -> Stats {
-        let mut stats = Stats { kernels: self.kernels.len(), peak_scratch_bytes: self.scratch_bytes, ..Stats::default() };
+        let mut stats =
+            Stats { kernels: self.kernels.len(), peak_scratch_bytes: self.scratch_bytes, ..Stats::default() };
         for kernel in &self.kernels {
             let end = kernel.end();
             stats.flops += flops(&end.body, end);

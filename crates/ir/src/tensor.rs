@@ -13,8 +13,8 @@ mod walk;
 
 pub use create::Input;
 pub use elementwise::Operand;
-pub use movement::{Slice, s};
 pub(crate) use movement::{Movement, View};
+pub use movement::{Slice, s};
 pub(crate) use walk::Walk;
 pub use walk::{PlanKey, plan_key};
 
@@ -55,18 +55,49 @@ pub(crate) enum Kind {
     Data(Buffer),
     Const(Scalar),
     /// `start + step * i` along its only axis.
-    Arange { start: Scalar, step: Scalar },
+    Arange {
+        start: Scalar,
+        step: Scalar,
+    },
     /// How many elements `arg` has along `axes`, as f32: the divisor of a mean.
-    Count { arg: Tensor, axes: AxisSet },
-    Map { op: Op, signature: u8, args: Args },
+    Count {
+        arg: Tensor,
+        axes: AxisSet,
+    },
+    Map {
+        op: Op,
+        signature: u8,
+        args: Args,
+    },
     /// Always keeps its axes with extent 1.
-    Reduce { op: ReduceOp, arg: Tensor, axes: AxisSet },
-    Scan { op: ScanOp, arg: Tensor, axis: u8 },
+    Reduce {
+        op: ReduceOp,
+        arg: Tensor,
+        axes: AxisSet,
+    },
+    Scan {
+        op: ScanOp,
+        arg: Tensor,
+        axis: u8,
+    },
     /// `[.., m, k] x [.., k, n]`, batch axes broadcast.
-    Matmul { left: Tensor, right: Tensor },
-    Move { arg: Tensor, by: Arc<Movement> },
-    Concat { args: Arc<[Tensor]>, axis: u8 },
-    Take { arg: Tensor, indices: Tensor, axis: u8 },
+    Matmul {
+        left: Tensor,
+        right: Tensor,
+    },
+    Move {
+        arg: Tensor,
+        by: Arc<Movement>,
+    },
+    Concat {
+        args: Arc<[Tensor]>,
+        axis: u8,
+    },
+    Take {
+        arg: Tensor,
+        indices: Tensor,
+        axis: u8,
+    },
 }
 
 /// Up to three arguments without an allocation.
@@ -173,9 +204,10 @@ impl Drop for Node {
             let kind = std::mem::replace(kind, Kind::Const(Scalar::zero(DType::Bool)));
             match kind {
                 Kind::Input(_) | Kind::Data(_) | Kind::Const(_) | Kind::Arange { .. } => {}
-                Kind::Count { arg, .. } | Kind::Reduce { arg, .. } | Kind::Scan { arg, .. } | Kind::Move { arg, .. } => {
-                    pending.push(arg.0)
-                }
+                Kind::Count { arg, .. }
+                | Kind::Reduce { arg, .. }
+                | Kind::Scan { arg, .. }
+                | Kind::Move { arg, .. } => pending.push(arg.0),
                 Kind::Map { args: Args::One(a), .. } => pending.push(a.0),
                 Kind::Map { args: Args::Two(a, b), .. } => pending.extend([a.0, b.0]),
                 Kind::Map { args: Args::Three(a, b, c), .. } => pending.extend([a.0, b.0, c.0]),

@@ -218,10 +218,7 @@ fn fns1<L: Lane1>(level: Level) -> MapFns {
 }
 fn fns2<L: Lane2>(level: Level) -> MapFns {
     let vectors = two_at::<L, false, false>(level);
-    MapFns {
-        versions: [vectors, two_at::<L, false, true>(level), two_at::<L, true, false>(level), vectors],
-        arity: 2,
-    }
+    MapFns { versions: [vectors, two_at::<L, false, true>(level), two_at::<L, true, false>(level), vectors], arity: 2 }
 }
 fn fns3<L: Lane3>(level: Level) -> MapFns {
     MapFns {

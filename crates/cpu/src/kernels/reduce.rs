@@ -434,7 +434,12 @@ impl ReduceFns {
                     let (a, b) = (acc.cast::<f64>().add(at), later.cast::<f64>().add(at).read());
                     a.write(if self.op == ReduceOp::Sum { a.read() + b } else { a.read() * b });
                 } else if matches!(self.op, ReduceOp::ArgMax | ReduceOp::ArgMin) {
-                    let unpack = |v: u64| Acc { wide: 0.0, bits: v as u32, empty: v >> 32 == u64::from(u32::MAX), index: (v >> 32) as i32 };
+                    let unpack = |v: u64| Acc {
+                        wide: 0.0,
+                        bits: v as u32,
+                        empty: v >> 32 == u64::from(u32::MAX),
+                        index: (v >> 32) as i32,
+                    };
                     let (mut a, b) = (unpack(acc.add(at).read()), unpack(later.add(at).read()));
                     if !b.empty {
                         self.combine(&mut a, &b);

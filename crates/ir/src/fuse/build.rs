@@ -63,10 +63,20 @@ enum Task {
     Map(At),
     Reduce(At),
     Scan(At),
-    Take { at: At, access: u32, stride: i64, extent: usize },
-    Pad { value: Scalar, inside: u32 },
+    Take {
+        at: At,
+        access: u32,
+        stride: i64,
+        extent: usize,
+    },
+    Pad {
+        value: Scalar,
+        inside: u32,
+    },
     /// Selects between the values of the pieces by these conditions.
-    Concat { inside: Vec<u32> },
+    Concat {
+        inside: Vec<u32>,
+    },
 }
 
 pub(crate) struct Builder<'a> {
@@ -142,7 +152,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn new(graph: &'a Graph, decisions: &'a Decisions, costs: &'a [u32], done: &'a [bool], root: Option<NodeId>) -> Self {
+    fn new(
+        graph: &'a Graph,
+        decisions: &'a Decisions,
+        costs: &'a [u32],
+        done: &'a [bool],
+        root: Option<NodeId>,
+    ) -> Self {
         Builder {
             graph,
             decisions,
@@ -465,7 +481,13 @@ impl<'a> Builder<'a> {
 
     /// The coordinates of a reduction's argument. Its inner variables are those that the result does not depend on
     /// (softmax), the ones that an earlier reduction added, or new ones.
-    fn inner_coords(&mut self, id: NodeId, coords: &[Index], axes: AxisSet, cuts: &mut Cuts) -> Result<Vec<Index>, Stop> {
+    fn inner_coords(
+        &mut self,
+        id: NodeId,
+        coords: &[Index],
+        axes: AxisSet,
+        cuts: &mut Cuts,
+    ) -> Result<Vec<Index>, Stop> {
         let from = self.graph.nodes[self.graph.nodes[id].args[0]].shape;
         let used = coords.iter().fold(0, |mask, c| mask | c.vars());
         let unused: Vec<usize> = (0..self.vars.len()).filter(|&v| used >> v & 1 == 0).collect();
@@ -510,7 +532,9 @@ impl<'a> Builder<'a> {
             unused.iter().for_each(|&v| self.vars[v].inner = true);
         }
         self.has_inner = true;
-        Ok((0..from.rank()).map(|axis| if axes.contains(axis) { inner[axis].clone() } else { coords[axis].clone() }).collect())
+        Ok((0..from.rank())
+            .map(|axis| if axes.contains(axis) { inner[axis].clone() } else { coords[axis].clone() })
+            .collect())
     }
 
     /// Can the kernel's inner variables be those of the scanned axis?
@@ -522,7 +546,8 @@ impl<'a> Builder<'a> {
         vars.iter().for_each(|&v| whole = whole.times(self.extents[v] as i64).plus(&Index::var(v as u8), 1));
         let same_inner = !self.has_inner || self.vars.iter().enumerate().all(|(v, var)| var.inner == vars.contains(&v));
         let size: usize = vars.iter().map(|&v| self.extents[v]).product();
-        let fits = along & elsewhere == 0 && coords[axis] == whole && size == extent && same_inner && self.product.is_none();
+        let fits =
+            along & elsewhere == 0 && coords[axis] == whole && size == extent && same_inner && self.product.is_none();
         if fits {
             vars.iter().for_each(|&v| self.vars[v].inner = true);
             self.has_inner = true;
@@ -572,9 +597,9 @@ impl<'a> Builder<'a> {
         let row_major = |outer_only: bool| {
             let order = (0..self.vars.len()).filter(|&v| !self.vars[v].inner);
             let inner = (0..self.vars.len()).filter(|&v| self.vars[v].inner && !outer_only);
-            order.chain(inner).fold(Index::default(), |sum, v| {
-                sum.times(self.extents[v] as i64).plus(&Index::var(v as u8), 1)
-            })
+            order
+                .chain(inner)
+                .fold(Index::default(), |sum, v| sum.times(self.extents[v] as i64).plus(&Index::var(v as u8), 1))
         };
         let (all, outer) = (row_major(false), row_major(true));
         for (node, _, index) in &self.along {
@@ -665,7 +690,8 @@ impl<'a> Builder<'a> {
                 Err(Stop::Split(_)) => Err(self.store(id)),
                 Err(Stop::Obstacle(obstacle)) => {
                     let target = self.below_views(id);
-                    let stored = self.decisions.stored[target] || matches!(self.graph.nodes[target].op, GraphOp::Leaf(_));
+                    let stored =
+                        self.decisions.stored[target] || matches!(self.graph.nodes[target].op, GraphOp::Leaf(_));
                     Err(Stop::Obstacle(if stored { obstacle } else { Obstacle::Store(target) }))
                 }
             }

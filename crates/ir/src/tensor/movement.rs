@@ -54,7 +54,8 @@ impl Slice {
     fn resolve(self, dim: usize) -> (i64, usize) {
         let dim = dim as i64;
         let (low, high) = if self.step > 0 { (0, dim) } else { (-1, dim - 1) };
-        let clamp = |index: isize| (if index < 0 { (index as i64).saturating_add(dim) } else { index as i64 }).clamp(low, high);
+        let clamp =
+            |index: isize| (if index < 0 { (index as i64).saturating_add(dim) } else { index as i64 }).clamp(low, high);
         let (first, last) = if self.step > 0 { (low, high) } else { (high, low) };
         let (start, stop) = (self.start.map_or(first, clamp), self.stop.map_or(last, clamp));
         let step = self.step as i64;
@@ -125,7 +126,9 @@ impl Movement {
                     from.axes(axes)?
                 };
                 match set.iter().find(|&axis| from[axis] != 1) {
-                    Some(axis) => Err(refuse(format!("axis {axis} has extent {}, only extents of 1 can go", from[axis]))),
+                    Some(axis) => {
+                        Err(refuse(format!("axis {axis} has extent {}, only extents of 1 can go", from[axis])))
+                    }
                     None => Ok((from.reduced(set, false), View::Reshape)),
                 }
             }

@@ -8,7 +8,11 @@ use std::collections::HashMap;
 impl Tensor {
     /// `outputs` recorded again with each of `inputs` having the shape beside it. Shapes that an operation fixes (a
     /// reshape to given extents) must fit, else this is the error that recording it by hand would give.
-    pub fn with_input_shapes(outputs: &[&Tensor], inputs: &[&Tensor], shapes: &[Shape]) -> Result<(Vec<Tensor>, Vec<Tensor>)> {
+    pub fn with_input_shapes(
+        outputs: &[&Tensor],
+        inputs: &[&Tensor],
+        shapes: &[Shape],
+    ) -> Result<(Vec<Tensor>, Vec<Tensor>)> {
         let mut done: HashMap<*const super::Node, Tensor> = HashMap::new();
         let mut fresh = Vec::with_capacity(inputs.len());
         for (input, &shape) in inputs.iter().zip(shapes) {
