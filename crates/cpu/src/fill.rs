@@ -293,14 +293,15 @@ pub(crate) unsafe fn gather(
                 continue;
             }
             // A position for all lanes moves a whole line at once.
-            if positions.scalar && access.bounds.is_empty() && k == 0 {
-                if let (Some(shift), Line::Affine { start, stride }) =
+            if positions.scalar
+                && access.bounds.is_empty()
+                && k == 0
+                && let (Some(shift), Line::Affine { start, stride }) =
                     (resolve(position as i32), access.place.line(point))
-                {
-                    // SAFETY: the elements at this position exist.
-                    unsafe { load_line(base, access.width, start + shift, stride, out) };
-                    return;
-                }
+            {
+                // SAFETY: the elements at this position exist.
+                unsafe { load_line(base, access.width, start + shift, stride, out) };
+                return;
             }
             out[k] = match resolve(position as i32) {
                 // SAFETY: the element at this position exists.

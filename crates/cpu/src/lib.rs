@@ -13,6 +13,7 @@ mod level;
 mod lower;
 pub mod map_file;
 mod place;
+mod prepared;
 mod product;
 mod scratch;
 mod shape;

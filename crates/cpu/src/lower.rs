@@ -276,8 +276,8 @@ impl Lowering<'_> {
             for v in self.needed_in(phase) {
                 self.emit(v, &mut body);
             }
-            for v in 0..insts.len() {
-                if let Inst::Reduce { op, arg } = insts[v]
+            for (v, inst) in insts.iter().enumerate() {
+                if let Inst::Reduce { op, arg } = *inst
                     && self.phase_of[arg as usize] == phase
                 {
                     let fns = ReduceFns::new(op, self.kernel.body.dtypes[arg as usize], self.level);

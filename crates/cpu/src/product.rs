@@ -5,9 +5,8 @@ use crate::kernels::contract::{Gemm, Matrix, gemm};
 use crate::level::Level;
 use crate::lower::TileProgram;
 use crate::tile::{Buffers, Run};
-use breakeven_ir::expr::{Body, Inst};
 use breakeven_ir::index::Index;
-use breakeven_ir::plan::{BufferId, BufferInfo, Contract, Loops, Place as MemoryPlace, Plan, Store, Var};
+use breakeven_ir::plan::{BufferId, BufferInfo, Contract, Factor, Loops, Place as MemoryPlace, Plan, Store, Var};
 use breakeven_ir::{DType, Shape};
 
 /// A contraction made ready.
@@ -47,8 +46,8 @@ impl Product {
             m: contract.m,
             n: contract.n,
             k: contract.k,
-            left: Operand::new(plan, contract, &contract.left, true, level),
-            right: Operand::new(plan, contract, &contract.right, false, level),
+            left: Operand::new(plan, &contract.left, level),
+            right: Operand::new(plan, &contract.right, level),
             dst: end.stores[0].buffer.0 as usize,
             end: (!plain).then(|| TileProgram::new(plan, end, level, false)),
             level,
@@ -135,36 +134,28 @@ impl SharedMatrix {
 }
 
 impl Operand {
-    fn new(plan: &Plan, contract: &Contract, body: &Body, left: bool, level: Level) -> Operand {
-        let batches = contract.batch.len();
-        let (row, column) = if left { (batches, batches + 2) } else { (batches + 2, batches + 1) };
-        if let [Inst::Load { access }] = body.insts[..] {
-            let access = &body.accesses[access as usize];
-            if let (Some(c), true) = (access.index.affine(batches + 3), access.conditions.is_empty()) {
-                return Operand::Direct {
-                    buffer: access.buffer.0 as usize,
-                    offset: access.index.offset,
-                    batch: c[..batches].to_vec(),
-                    row: c[row],
-                    column: c[column],
-                };
-            }
+    fn new(plan: &Plan, factor: &Factor, level: Level) -> Operand {
+        if let Some((access, strides)) = factor.strides() {
+            let [batch @ .., row, column] = &strides[..] else { unreachable!("an operand has rows and columns") };
+            return Operand::Direct {
+                buffer: access.buffer.0 as usize,
+                offset: access.index.offset,
+                batch: batch.to_vec(),
+                row: *row,
+                column: *column,
+            };
         }
         // A map over (batch.., row, column) into a buffer of its own, behind the plan's.
-        let (rows, columns) = if left { (contract.m, contract.k) } else { (contract.k, contract.n) };
-        let old: Vec<usize> = (0..batches).chain([row, column]).collect();
-        let extents: Vec<usize> = contract.batch.iter().copied().chain([rows, columns]).collect();
-        let mut new_name = vec![0u8; batches + 3];
-        old.iter().enumerate().for_each(|(new, &old)| new_name[old] = new as u8);
-        let index = (0..extents.len()).fold(Index::default(), |sum, v| {
-            let sum = sum.times(extents[v] as i64);
-            if extents[v] == 1 { sum } else { sum.plus(&Index::var(v as u8), 1) }
-        });
+        let extents = factor.extents();
+        let index = extents
+            .iter()
+            .enumerate()
+            .fold(Index::default(), |sum, (var, &extent)| sum.times(extent as i64).plus(&Index::var(var as u8), 1));
         let buffer = BufferId(plan.buffers.len() as u32);
         let loops = Loops {
             vars: extents.iter().map(|&extent| Var { extent, inner: false }).collect(),
-            body: renamed(body, &new_name),
-            stores: vec![Store { buffer, index, value: body.insts.len() as u32 - 1 }],
+            body: factor.body.clone(),
+            stores: vec![Store { buffer, index, value: factor.body.insts.len() as u32 - 1 }],
         };
         let mut wider = plan.clone();
         wider.buffers.push(BufferInfo { dtype: DType::F32, shape: Shape::SCALAR, place: MemoryPlace::Scratch(0) });
@@ -218,33 +209,4 @@ impl Operand {
             }
         }
     }
-}
-
-/// `body` with its variables renamed.
-fn renamed(body: &Body, names: &[u8]) -> Body {
-    use breakeven_ir::index::Atom;
-    fn index(old: &Index, names: &[u8]) -> Index {
-        old.terms.iter().fold(Index::constant(old.offset), |sum, (atom, coefficient)| {
-            let atom = match atom {
-                Atom::Var(var) => Atom::Var(names[usize::from(*var)]),
-                Atom::Wrapped { index: inner, divisor, modulus } => {
-                    Atom::Wrapped { index: Box::new(index(inner, names)), divisor: *divisor, modulus: *modulus }
-                }
-            };
-            sum.plus(&Index { offset: 0, terms: vec![(atom, 1)] }, *coefficient)
-        })
-    }
-    let mut body = body.clone();
-    for access in &mut body.accesses {
-        access.index = index(&access.index, names);
-        access.conditions.iter_mut().for_each(|c| c.index = index(&c.index, names));
-    }
-    for inst in &mut body.insts {
-        match inst {
-            Inst::Arange { index: at, .. } => *at = index(at, names),
-            Inst::Inside { conditions } => conditions.iter_mut().for_each(|c| c.index = index(&c.index, names)),
-            _ => {}
-        }
-    }
-    body
 }

@@ -31,10 +31,10 @@ pub(crate) fn plan(plan: &Plan) {
         let extents = |loops: &Loops| loops.vars.iter().map(|v| v.extent).collect::<Vec<_>>();
         let end = extents(kernel.end());
         if let Kernel::Contract(c) = kernel {
-            let operand: Vec<usize> = c.batch.iter().copied().chain([c.m, c.n, c.k]).collect();
             for side in [&c.left, &c.right] {
-                body(plan, side, &operand);
-                side.accesses
+                body(plan, &side.body, &side.extents());
+                side.body
+                    .accesses
                     .iter()
                     .for_each(|a| assert!(written[a.buffer.0 as usize], "{} is read unwritten", a.buffer));
             }

@@ -9,7 +9,7 @@ mod build;
 mod coords;
 
 use crate::graph::{Graph, GraphOp, NodeId};
-use crate::plan::{BufferId, BufferInfo, Contract, Kernel, Loops, Place, Plan};
+use crate::plan::{BufferId, BufferInfo, Contract, Factor, Kernel, Loops, Place, Plan};
 use crate::shape::Shape;
 use crate::tensor::View;
 use build::{Builder, Draft, Obstacle};
@@ -203,8 +203,8 @@ impl Draft {
                 m: c.m,
                 n: c.n,
                 k: c.k,
-                left: renumber(c.left),
-                right: renumber(c.right),
+                left: Factor { body: renumber(c.left.body), ..c.left },
+                right: Factor { body: renumber(c.right.body), ..c.right },
                 end,
                 product: c.product,
             })),

@@ -103,14 +103,45 @@ pub struct Contract {
     pub n: usize,
     /// The axis that is summed over.
     pub k: usize,
-    /// The left operand over variables (batch.., m, n, k); its last value is the operand.
-    pub left: Body,
-    /// The right operand likewise.
-    pub right: Body,
+    /// The left operand, (batch.., m, k).
+    pub left: Factor,
+    /// The right operand, (batch.., k, n).
+    pub right: Factor,
     /// What is done with the product: a map that reads access `product` and writes the result.
     pub end: Loops,
     /// The access of `end` that stands for the product; it lies in the buffer of `end`'s first store.
     pub product: u32,
+}
+
+/// An operand of a matrix product: a fused expression over its batch axes, rows and columns.
+#[derive(Clone, Debug)]
+pub struct Factor {
+    /// For each batch axis, the rows and the columns: the extents of the variables that it is cut into, outermost
+    /// first. Variables are numbered in this order; an axis of extent 1 has none.
+    pub axes: Vec<Vec<usize>>,
+    /// What is computed; its last value is the operand.
+    pub body: Body,
+}
+
+impl Factor {
+    /// The extents of all variables.
+    pub fn extents(&self) -> Vec<usize> {
+        self.axes.concat()
+    }
+
+    /// Where the operand lies, if it is read as it is: its access and the stride of each batch axis, the rows and the
+    /// columns.
+    pub fn strides(&self) -> Option<(&crate::expr::Access, Vec<i64>)> {
+        let [Inst::Load { access }] = self.body.insts[..] else { return None };
+        let access = &self.body.accesses[access as usize];
+        let coefficients = access.index.affine(self.axes.iter().map(Vec::len).sum())?;
+        if !access.conditions.is_empty() || self.axes.iter().any(|cuts| cuts.len() > 1) {
+            return None;
+        }
+        let mut next = coefficients.into_iter();
+        let stride = |cuts: &Vec<usize>| if cuts.is_empty() { Some(0) } else { next.next() };
+        Some((access, self.axes.iter().map(stride).collect::<Option<Vec<i64>>>()?))
+    }
 }
 
 /// One kernel.
@@ -171,7 +202,7 @@ impl Kernel {
     pub fn bodies(&self) -> Vec<&Body> {
         match self {
             Kernel::Loops(loops) => vec![&loops.body],
-            Kernel::Contract(c) => vec![&c.left, &c.right, &c.end.body],
+            Kernel::Contract(c) => vec![&c.left.body, &c.right.body, &c.end.body],
         }
     }
 }
@@ -327,9 +358,9 @@ impl fmt::Display for Plan {
         for (number, kernel) in self.kernels.iter().enumerate() {
             if let Kernel::Contract(c) = kernel {
                 writeln!(f, "kernel {number}: contract batch {:?} m {} n {} k {}", c.batch, c.m, c.n, c.k)?;
-                for (name, body) in [("left", &c.left), ("right", &c.right)] {
-                    writeln!(f, "  {name}:")?;
-                    print_body(f, body)?;
+                for (name, factor) in [("left", &c.left), ("right", &c.right)] {
+                    writeln!(f, "  {name} over {:?}:", factor.axes)?;
+                    print_body(f, &factor.body)?;
                 }
                 writeln!(f, "  end over {}, the product in access {}:", vars(&c.end.vars), c.product)?;
             } else {
@@ -361,3 +392,7 @@ fn print_body(f: &mut fmt::Formatter<'_>, body: &Body) -> fmt::Result {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

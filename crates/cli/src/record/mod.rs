@@ -3,7 +3,7 @@
 //! The tree's nodes come children first, so recording is one loop. Every mistake is found here, with the place it was
 //! made at: names, arguments, shapes and dtypes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use breakeven::DType;
 
@@ -51,7 +51,7 @@ pub struct Recorded {
 /// assert_eq!(recorded.last.tensor().unwrap().shape().dims(), [2, 1024]);
 /// ```
 pub fn record(ast: &Ast<'_>, inputs: &BTreeMap<String, Value>) -> Result<Recorded, Mistake> {
-    let mut recorder = Recorder { ast, inputs, values: Vec::with_capacity(ast.nodes().len()), named: Vec::new() };
+    let mut recorder = Recorder { ast, inputs, values: Vec::with_capacity(ast.nodes().len()), named: Vec::new(), places: HashMap::new() };
     let mut last = (Value::None, Span { start: 0, end: 0 }, None);
     for statement in ast.statements() {
         for node in &ast.nodes()[statement.nodes.clone()] {
@@ -60,14 +60,17 @@ pub fn record(ast: &Ast<'_>, inputs: &BTreeMap<String, Value>) -> Result<Recorde
             recorder.values.push(value);
         }
         let value = recorder.value(statement.value).clone();
-        let name = statement.target.map(|target| target.text.to_owned());
-        if let Some(name) = &name {
-            match recorder.named.iter_mut().find(|(known, _)| known == name) {
-                Some((_, old)) => *old = value.clone(),
-                None => recorder.named.push((name.clone(), value.clone())),
+        let name = statement.target.map(|target| target.text);
+        if let Some(name) = name {
+            match recorder.places.get(name) {
+                Some(&place) => recorder.named[place].1 = value.clone(),
+                None => {
+                    recorder.places.insert(name, recorder.named.len());
+                    recorder.named.push((name.to_owned(), value.clone()));
+                }
             }
         }
-        last = (value, ast.node(statement.value).span, name);
+        last = (value, ast.node(statement.value).span, name.map(str::to_owned));
     }
     let (last, last_span, last_name) = last;
     Ok(Recorded { named: recorder.named, last, last_span, last_name })
@@ -79,6 +82,8 @@ struct Recorder<'a, 's> {
     /// The value of each node so far, in the order of the nodes.
     values: Vec<Value>,
     named: Vec<(String, Value)>,
+    /// Where each name is in `named`: a source may assign tens of thousands.
+    places: HashMap<&'s str, usize>,
 }
 
 impl Recorder<'_, '_> {
@@ -137,7 +142,7 @@ impl Recorder<'_, '_> {
 
     /// An assigned name, an input, a constant or a dtype, in this order: what the user named wins.
     fn lookup(&self, name: &str) -> Option<Value> {
-        let named = self.named.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        let named = self.places.get(name).map(|&place| &self.named[place].1);
         if let Some(value) = named.or_else(|| self.inputs.get(name)) {
             return Some(value.clone());
         }
@@ -178,7 +183,7 @@ impl Recorder<'_, '_> {
 }
 
 /// The names that an expression reads: those of them that are files are worth opening.
-pub fn names<'s>(ast: &Ast<'s>) -> std::collections::BTreeSet<&'s str> {
+pub fn names<'s>(ast: &Ast<'s>) -> BTreeSet<&'s str> {
     ast.nodes().iter().filter_map(|node| if let Expr::Name(name) = node.expr { Some(name) } else { None }).collect()
 }
 

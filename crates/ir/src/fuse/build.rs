@@ -11,7 +11,7 @@ use crate::expr::{Access, Body, Condition, Inst, Value};
 use crate::graph::{Graph, GraphOp, NodeId};
 use crate::index::{Index, Split};
 use crate::ops::Op;
-use crate::plan::{BufferId, Var};
+use crate::plan::{BufferId, Factor, Var};
 use crate::shape::{AxisSet, MAX_RANK};
 use crate::tensor::View;
 use std::collections::HashMap;
@@ -44,8 +44,8 @@ pub(crate) struct Product {
     pub(crate) m: usize,
     pub(crate) n: usize,
     pub(crate) k: usize,
-    pub(crate) left: Body,
-    pub(crate) right: Body,
+    pub(crate) left: Factor,
+    pub(crate) right: Factor,
     pub(crate) product: u32,
 }
 
@@ -665,40 +665,37 @@ impl<'a> Builder<'a> {
         let batch = shape[..rank - 2].to_vec();
         let from = self.graph.nodes[a].shape;
         let (m, n, k) = (shape[rank - 2], shape[rank - 1], from[from.rank() - 1]);
-        let axis = |at: usize, extent: usize| if extent == 1 { Index::default() } else { Index::var(at as u8) };
-        let mut operand = |id: NodeId, row: Index, column: Index| -> Result<Body, Stop> {
+        let left = self.factor(a, &[&batch[..], &[m, k]].concat())?;
+        let right = self.factor(b, &[&batch[..], &[k, n]].concat())?;
+        Ok(Product { batch, m, n, k, left, right, product })
+    }
+
+    /// An operand in a body of its own over `extents`: batch axes, rows and columns.
+    fn factor(&mut self, id: NodeId, extents: &[usize]) -> Result<Factor, Stop> {
+        let axes = extents.iter().map(|&d| if d == 1 { vec![] } else { vec![d] }).collect();
+        let mut cuts = Cuts { axes, inner: vec![] };
+        loop {
             let mut builder = Builder::new(self.graph, self.decisions, self.costs, self.done, None);
-            for &extent in batch.iter().chain([&m, &n, &k]) {
-                builder.vars.push(Var { extent, inner: false });
-                builder.extents.push(extent);
-            }
-            let mut coords: Vec<Index> = (0..rank - 2).map(|at| axis(at, batch[at])).collect();
-            coords.extend([row, column]);
+            let coords: Vec<Index> = cuts.axes.iter().map(|factors| builder.add_vars(factors, false)).collect();
             let place = builder.place(coords::broadcast(&coords, &self.graph.nodes[id].shape));
             match builder.emit((id, place, 0), &mut Cuts::default()) {
                 Ok(value) => {
-                    // The operand is the last value; one that was known before is loaded again.
-                    debug_assert!(value as usize + 1 <= builder.body.insts.len());
+                    // The operand is the last value; what was emitted after it belongs to nothing.
                     builder.body.insts.truncate(value as usize + 1);
                     builder.body.dtypes.truncate(value as usize + 1);
                     self.loads.append(&mut builder.loads);
-                    self.memo.extend(builder.memo);
-                    Ok(builder.body)
+                    self.memo.extend(builder.memo.into_iter().map(|((node, ..), _)| ((node, u32::MAX, 0), 0)));
+                    return Ok(Factor { axes: cuts.axes, body: builder.body });
                 }
-                // Whatever does not fit an operand is stored, together with what surrounds it; a division in its
-                // index is left as it is.
-                Err(Stop::Split(_)) => Err(self.store(id)),
+                Err(Stop::Split(split)) => cuts.cut(split),
+                // Whatever does not fit an operand is stored, together with what surrounds it.
                 Err(Stop::Obstacle(obstacle)) => {
                     let target = self.below_views(id);
                     let stored =
                         self.decisions.stored[target] || matches!(self.graph.nodes[target].op, GraphOp::Leaf(_));
-                    Err(Stop::Obstacle(if stored { obstacle } else { Obstacle::Store(target) }))
+                    return Err(Stop::Obstacle(if stored { obstacle } else { Obstacle::Store(target) }));
                 }
             }
-        };
-        let (row, column, depth) = (axis(rank - 2, m), axis(rank - 1, n), axis(rank, k));
-        let left = operand(a, row, depth.clone())?;
-        let right = operand(b, depth, column)?;
-        Ok(Product { batch, m, n, k, left, right, product })
+        }
     }
 }

@@ -1,0 +1,137 @@
+//! The arguments: what the shell hands over enters, a checked [`Args`] leaves, or clap says what was wrong.
+
+use clap::{Parser, Subcommand};
+
+/// Array computing that runs batches of work where they pay.
+#[derive(Debug, Parser)]
+#[command(name = "breakeven", version, about, max_term_width = 100)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compute an expression over arrays in .npy and .npz files
+    Eval(EvalArgs),
+    /// List the functions and operators that expressions are made of
+    Ops(OpsArgs),
+}
+
+const EVAL_EXAMPLES: &str = "\
+Examples:
+  breakeven eval 'softmax(relu(x @ w + b), axis=1)' x=x.npy w=w.npy b=b.npy -o y.npy
+  breakeven eval 'h = relu(x @ w1); y = h @ w2' x=x.npy model.npz -o h=h.npy -o y=y.npy
+  breakeven eval '(x - mean(x, axis=0)) / std(x, axis=0)' x=data.npz:train --repeat 100
+  breakeven eval 'x[::2, None] * scale' x=x.npy scale=0.5 --explain
+
+The language is Python's: + - * / // % ** @, comparisons, & | ^ ~, x[1:, ::-1, None], calls with keyword
+arguments, and statements separated by `;`, of which the last one is the result. `breakeven ops` lists
+the functions.";
+
+/// `breakeven eval`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EVAL_EXAMPLES)]
+pub struct EvalArgs {
+    /// What to compute, such as 'softmax(x @ w, axis=1)'
+    #[arg(allow_hyphen_values = true)]
+    pub expression: String,
+
+    /// Inputs: name=file.npy, name=archive.npz:member, archive.npz for all its arrays by their names, or
+    /// name=3.5 for a number
+    #[arg(value_name = "NAME=FILE")]
+    pub inputs: Vec<String>,
+
+    /// Write the result to FILE.npy, or an assigned name with NAME=FILE.npy; may be repeated. FILE.npz
+    /// takes every assigned name and the result, NAME=FILE.npz only those named. Without it the result is
+    /// printed
+    #[arg(short, long = "output", value_name = "[NAME=]FILE")]
+    pub outputs: Vec<String>,
+
+    /// Where to run: auto or cpu
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
+    pub device: Device,
+
+    /// Say where it ran and why, and show the plan: kernels, operations, bytes
+    #[arg(long)]
+    pub explain: bool,
+
+    /// Run N times and report the times: median, 90th percentile, minimum and maximum
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub repeat: u32,
+
+    /// Print one JSON document on stdout; everything else goes to stderr
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print the result even if it is written to a file
+    #[arg(long)]
+    pub print: bool,
+}
+
+/// Where to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// Where it pays.
+    Auto,
+    /// On the CPU.
+    Cpu,
+}
+
+fn device(text: &str) -> Result<Device, String> {
+    match text {
+        "auto" => Ok(Device::Auto),
+        "cpu" => Ok(Device::Cpu),
+        "all" => Err("this build has no GPU backend yet; use cpu or auto".to_owned()),
+        _ if text == "gpu" || text.starts_with("gpu:") => {
+            Err("this build has no GPU backend yet; use cpu or auto".to_owned())
+        }
+        _ => Err("expected auto or cpu".to_owned()),
+    }
+}
+
+const OPS_EXAMPLES: &str = "\
+Examples:
+  breakeven ops
+  breakeven ops softmax
+  breakeven ops --json | jq -r '.ops[].signature'";
+
+/// `breakeven ops`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = OPS_EXAMPLES)]
+pub struct OpsArgs {
+    /// Only this function, by its name or one that numpy has for it
+    pub name: Option<String>,
+
+    /// Print one JSON document on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_declaration_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn an_expression_may_start_with_a_minus() {
+        let args = Args::try_parse_from(["breakeven", "eval", "-x + 1", "x=2"]).unwrap();
+        assert!(matches!(args.command, Command::Eval(EvalArgs { expression, .. }) if expression == "-x + 1"));
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_named() {
+        for device in ["gpu", "gpu:0", "all"] {
+            let error = Args::try_parse_from(["breakeven", "eval", "x", "--device", device]).unwrap_err();
+            assert!(error.to_string().contains("no GPU backend yet"), "{error}");
+        }
+        assert!(Args::try_parse_from(["breakeven", "eval", "x", "--device", "tpu"]).is_err());
+    }
+}

@@ -1,0 +1,296 @@
+//! A plan made ready for the CPU: every kernel lowered, its threads and stores chosen by measurement.
+
+use crate::blocks::Blocks;
+use crate::level::Level;
+use crate::lower::TileProgram;
+use crate::product::Product;
+use crate::scratch::Scratches;
+use crate::shape::Form;
+use crate::team::{Team, Work};
+use crate::threads::Pool;
+use crate::tile::{Buffers, Run};
+use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Timings};
+use breakeven_ir::expr::Inst;
+use breakeven_ir::plan::{Kernel, Place, Plan};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
+
+/// What prepared plans keep alive.
+pub(crate) struct Shared {
+    pub(crate) pool: Pool,
+    pub(crate) level: Level,
+    pub(crate) scratches: Scratches,
+    pub(crate) blocks: Arc<Blocks>,
+}
+
+/// Outputs from this size on may be written past the caches: below, everything fits some cache.
+const STREAM_BYTES: usize = 8 << 20;
+
+/// A kernel made ready.
+struct Ready {
+    form: ReadyForm,
+    work: Work,
+}
+
+enum ReadyForm {
+    Tiles(Box<TileProgram>),
+    /// Large outputs: with ordinary and with non-temporal stores, whichever measures faster.
+    Either {
+        variants: Box<[TileProgram; 2]>,
+        best_ns: [AtomicU64; 2],
+        runs: AtomicU32,
+    },
+    Product(Box<Product>),
+}
+
+impl Ready {
+    fn new(plan: &Plan, kernel: &Kernel, level: Level) -> Ready {
+        match kernel {
+            Kernel::Contract(contract) => {
+                let product = Product::new(plan, contract, level);
+                Ready { work: Work::estimated(product.estimate_ns()), form: ReadyForm::Product(Box::new(product)) }
+            }
+            Kernel::Loops(loops) => {
+                let program = TileProgram::new(plan, loops, level, false);
+                let work = Work::estimated(program.points() * program.estimate_ps / 1000);
+                let bytes: usize = loops.stores.iter().map(|s| plan.buffer(s.buffer).bytes()).sum();
+                let slots_last = program.shape.form != Form::Columns && !program.whole_rows();
+                let form = if bytes >= STREAM_BYTES && slots_last && cfg!(target_arch = "x86_64") {
+                    let streamed = TileProgram::new(plan, loops, level, true);
+                    let best_ns = [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)];
+                    ReadyForm::Either { variants: Box::new([program, streamed]), best_ns, runs: AtomicU32::new(0) }
+                } else {
+                    ReadyForm::Tiles(Box::new(program))
+                };
+                Ready { form, work }
+            }
+        }
+    }
+
+    /// Runs the kernel; true if helpers took part.
+    ///
+    /// # Safety
+    /// As for [`TileProgram::run`].
+    unsafe fn run(&self, shared: &Shared, buffers: Buffers, wrong: &AtomicI64, threads: bool) -> bool {
+        let ((), parallel) = self.work.run(&shared.pool, threads, |team| {
+            let run = Run { buffers, scratches: &shared.scratches, team, wrong };
+            // SAFETY: passed on.
+            unsafe {
+                match &self.form {
+                    ReadyForm::Tiles(program) => program.run(&run),
+                    ReadyForm::Product(product) => product.run(&run),
+                    ReadyForm::Either { variants, best_ns, runs } => {
+                        let number = runs.fetch_add(1, Ordering::Relaxed);
+                        let best = |at: usize| best_ns[at].load(Ordering::Relaxed);
+                        // Both are tried four times in turn, and again now and then.
+                        let at = if number < 8 || number % 64 < 2 {
+                            number as usize % 2
+                        } else {
+                            usize::from(best(1) < best(0))
+                        };
+                        let start = Instant::now();
+                        variants[at].run(&run);
+                        let took = start.elapsed().as_nanos() as u64;
+                        // The best counts, forgotten slowly, so that one run on a quiet machine does not decide forever.
+                        let old = best(at);
+                        best_ns[at].store(took.min(old.saturating_add(old / 256)), Ordering::Relaxed);
+                    }
+                }
+            }
+        });
+        parallel
+    }
+}
+
+/// A plan made ready for the CPU.
+pub(crate) struct PreparedPlan {
+    plan: Arc<Plan>,
+    kernels: Vec<Ready>,
+    shared: Arc<Shared>,
+}
+
+/// Base addresses that are kept on the stack; larger plans borrow scratch for them.
+const BASES: usize = 32;
+
+impl PreparedPlan {
+    pub(crate) fn new(plan: &Arc<Plan>, shared: &Arc<Shared>) -> PreparedPlan {
+        let kernels = plan.kernels.iter().map(|kernel| Ready::new(plan, kernel, shared.level)).collect();
+        PreparedPlan { plan: plan.clone(), kernels, shared: shared.clone() }
+    }
+
+    /// The program of a plan that is a single map without scratch: its tasks need no more than new addresses.
+    fn single_map(&self) -> Option<&TileProgram> {
+        match &self.kernels[..] {
+            [Ready { form: ReadyForm::Tiles(program), .. }]
+                if program.shape.form == Form::Map
+                    && self.plan.scratch_bytes == 0
+                    && self.plan.buffers.len() <= BASES =>
+            {
+                Some(program)
+            }
+            _ => None,
+        }
+    }
+
+    /// Runs a single map over tasks whose sizes were checked.
+    fn run_map_tasks(
+        &self,
+        program: &TileProgram,
+        tasks: usize,
+        inputs: &[&[u8]],
+        results: &mut [u8],
+        stride: usize,
+        failed: &mut dyn FnMut(usize, RunError),
+    ) {
+        let base = results.as_mut_ptr();
+        let mut bases = [std::ptr::null_mut(); BASES];
+        let cell = bases.as_mut_ptr();
+        let wrong = AtomicI64::new(i64::MAX);
+        let team = Team { pool: &self.shared.pool, parallel: false };
+        let buffers = Buffers::new(&bases[..self.plan.buffers.len()]);
+        let run = Run { buffers, scratches: &self.shared.scratches, team, wrong: &wrong };
+        let mut previous = None;
+        let mut report = |task: Option<usize>| {
+            let packed = wrong.swap(i64::MAX, Ordering::Relaxed);
+            if let (Some(task), true) = (task, packed != i64::MAX) {
+                failed(task, take_error(packed));
+            }
+        };
+        let gathers = self.plan.kernels.iter().any(has_gather);
+        // SAFETY: inputs and results of every task have the sizes of the plan's buffers, checked by the caller; the
+        // addresses are written through the pointer that the buffers were made from.
+        unsafe {
+            program.run_tasks(&run, tasks, |task| {
+                if gathers {
+                    report(previous);
+                    previous = Some(task);
+                }
+                let mut output = base.add(task * stride);
+                for (at, info) in self.plan.buffers.iter().enumerate() {
+                    cell.add(at).write(match info.place {
+                        Place::Input(i) => inputs[task * self.plan.inputs + i].as_ptr().cast_mut(),
+                        _ => {
+                            let place = output;
+                            output = output.add(info.bytes().next_multiple_of(RESULT_ALIGN));
+                            place
+                        }
+                    });
+                }
+            });
+        }
+        report(previous);
+    }
+
+    fn run_with(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        bases: &mut [*mut u8],
+        threads: bool,
+    ) -> Result<Timings, RunError> {
+        let mut block = match self.plan.scratch_bytes {
+            0 => None,
+            bytes => Some(self.shared.blocks.take(bytes)?),
+        };
+        let scratch = block.as_mut().map_or(std::ptr::null_mut(), |b| b.as_mut_bytes().as_mut_ptr());
+        let mut next_output = outputs.iter_mut();
+        for (base, info) in bases.iter_mut().zip(&self.plan.buffers) {
+            *base = match info.place {
+                Place::Input(at) => inputs[at].as_ptr().cast_mut(),
+                Place::Output(_) => next_output.next().map_or(std::ptr::null_mut(), |o| o.as_mut_ptr()),
+                Place::Scratch(at) => scratch.wrapping_add(at),
+            };
+        }
+        let wrong = AtomicI64::new(i64::MAX);
+        let mut threads_used = 1;
+        for kernel in &self.kernels {
+            // SAFETY: the caller of `run` gives slices of the plan's sizes (checked there), scratch is as large as the
+            // plan says, and outputs are borrowed mutably. Inputs are only read: no store goes to an input.
+            let parallel = unsafe { kernel.run(&self.shared, Buffers::new(bases), &wrong, threads) };
+            if parallel {
+                threads_used = self.shared.pool.threads() as u32;
+            }
+        }
+        match wrong.load(Ordering::Relaxed) {
+            i64::MAX => Ok(Timings { total_ns: 0, kernels: self.kernels.len() as u32, threads: threads_used }),
+            packed => Err(take_error(packed)),
+        }
+    }
+}
+
+/// The error behind a packed position (see [`Run::wrong`]).
+fn take_error(packed: i64) -> RunError {
+    RunError::TakeIndex { index: packed as u32 as i32, extent: (packed >> 32) as usize }
+}
+
+fn has_gather(kernel: &Kernel) -> bool {
+    kernel.bodies().iter().any(|body| body.insts.iter().any(|inst| matches!(inst, Inst::Gather { .. })))
+}
+
+/// Bytes of all outputs, padded.
+fn output_bytes(plan: &Plan) -> usize {
+    let outputs = plan.buffers.iter().filter(|b| matches!(b.place, Place::Output(_)));
+    outputs.map(|info| info.bytes().next_multiple_of(RESULT_ALIGN)).sum()
+}
+
+impl Prepared for PreparedPlan {
+    fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    fn run(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]], threads: bool) -> Result<Timings, RunError> {
+        for (input, info) in inputs.iter().zip(self.plan.input_infos()) {
+            assert_eq!(input.len(), info.bytes(), "an input's size was not checked");
+        }
+        assert_eq!(inputs.len(), self.plan.inputs, "the number of inputs was not checked");
+        let infos = self.plan.buffers.iter().filter(|b| matches!(b.place, Place::Output(_)));
+        for (output, info) in outputs.iter().zip(infos.clone()) {
+            assert_eq!(output.len(), info.bytes(), "an output's size was not checked");
+        }
+        assert_eq!(outputs.len(), infos.count(), "the number of outputs was not checked");
+        let count = self.plan.buffers.len();
+        if count <= BASES {
+            let mut bases = [std::ptr::null_mut(); BASES];
+            self.run_with(inputs, outputs, &mut bases[..count], threads)
+        } else {
+            let mut bases = vec![std::ptr::null_mut(); count];
+            self.run_with(inputs, outputs, &mut bases, threads)
+        }
+    }
+
+    fn run_tasks(
+        &self,
+        tasks: usize,
+        inputs: &[&[u8]],
+        results: &mut [u8],
+        stride: usize,
+        failed: &mut dyn FnMut(usize, RunError),
+    ) {
+        let per_task = self.plan.inputs;
+        assert_eq!(inputs.len(), tasks * per_task, "the number of inputs was not checked");
+        assert!(results.len() >= tasks * stride && stride >= output_bytes(&self.plan), "results need their place");
+        for (at, input) in inputs.iter().enumerate() {
+            assert_eq!(input.len(), self.plan.buffers[at % per_task].bytes(), "an input's size was not checked");
+        }
+        if let Some(program) = self.single_map() {
+            return self.run_map_tasks(program, tasks, inputs, results, stride, failed);
+        }
+        for task in 0..tasks {
+            let mut rest = &mut results[task * stride..(task + 1) * stride];
+            let mut outputs: Vec<&mut [u8]> = Vec::new();
+            for info in self.plan.buffers.iter().filter(|b| matches!(b.place, Place::Output(_))) {
+                let (output, tail) = rest.split_at_mut(info.bytes().next_multiple_of(RESULT_ALIGN));
+                outputs.push(&mut output[..info.bytes()]);
+                rest = tail;
+            }
+            if let Err(error) = self.run(&inputs[task * per_task..(task + 1) * per_task], &mut outputs, false) {
+                failed(task, error);
+            }
+        }
+    }
+
+    fn estimate_ns(&self) -> u64 {
+        self.kernels.iter().map(|k| k.work.ns()).sum()
+    }
+}
