@@ -3,8 +3,8 @@
 //! A tile's lanes are a row-major range over the lane variables. It is walked in runs along the last of them, in which
 //! an affine index is a line and a condition holds on one interval: so the common cases are copies.
 
-use crate::lower::Access;
 use crate::place::{Bound, Place};
+use crate::program::Access;
 use breakeven_ir::{DType, Scalar};
 use std::ops::Range;
 

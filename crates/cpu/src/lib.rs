@@ -1,9 +1,10 @@
 //! The plan on SIMD lanes and threads.
 //!
-//! In flow order: `shape` chooses how a kernel's loops run, `lower` (with `place` and `slots`) turns its fused body into
-//! steps over tiles, `tile` runs them (with `fill` for what is not contiguous, `stream` for what is larger than the
-//! caches), `product` runs matrix products, over the threads of `team`, in memory of `scratch` and `blocks`. The inner
-//! loops are in `kernels`, compiled for each SIMD `level`.
+//! In flow order: `shape` chooses how a kernel's loops run; `lower` (with `place` and `slots`) turns its fused body into
+//! a `program` of steps over tiles; `prepared` keeps the programs of a plan; `schedule` cuts their work into chunks for
+//! the threads of `team`; `tile` runs the steps (with `fill` for what is not contiguous and `stream` for what is larger
+//! than the caches); `product` runs matrix products. Memory comes from `scratch` and `blocks`. The inner loops are in
+//! `kernels`, compiled for each SIMD `level`.
 
 mod backend;
 mod blocks;
@@ -15,6 +16,8 @@ pub mod map_file;
 mod place;
 mod prepared;
 mod product;
+mod program;
+mod schedule;
 mod scratch;
 mod shape;
 mod slots;

@@ -2,13 +2,13 @@
 
 use crate::blocks::Blocks;
 use crate::level::Level;
-use crate::lower::TileProgram;
 use crate::product::Product;
+use crate::program::TileProgram;
+use crate::schedule::{Buffers, Run};
 use crate::scratch::Scratches;
 use crate::shape::Form;
 use crate::team::{Team, Work};
 use crate::threads::Pool;
-use crate::tile::{Buffers, Run};
 use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Timings};
 use breakeven_ir::expr::Inst;
 use breakeven_ir::plan::{Kernel, Place, Plan};

@@ -3,8 +3,8 @@
 
 use crate::kernels::contract::{Gemm, Matrix, gemm};
 use crate::level::Level;
-use crate::lower::TileProgram;
-use crate::tile::{Buffers, Run};
+use crate::program::TileProgram;
+use crate::schedule::{Buffers, Run};
 use breakeven_ir::index::Index;
 use breakeven_ir::plan::{BufferId, BufferInfo, Contract, Factor, Loops, Place as MemoryPlace, Plan, Store, Var};
 use breakeven_ir::{DType, Shape};

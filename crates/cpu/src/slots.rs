@@ -1,6 +1,6 @@
 //! Gives slots their bytes: two values that are never needed at once share a slot, so that the tile stays in L1.
 
-use crate::lower::{Ptr, Step, Target, TileProgram};
+use crate::program::{Ptr, Step, Target, TileProgram};
 
 /// Slots are apart by this much more than their size, so that they do not all fall on the same cache sets.
 const PADDING: usize = 64;

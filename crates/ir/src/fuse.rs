@@ -7,6 +7,10 @@
 
 mod build;
 mod coords;
+mod inner;
+mod product;
+mod settle;
+mod visit;
 
 use crate::graph::{Graph, GraphOp, NodeId};
 use crate::plan::{BufferId, BufferInfo, Contract, Factor, Kernel, Loops, Place, Plan};
@@ -21,11 +25,11 @@ const CHEAP: u32 = 6;
 /// What has been decided so far.
 pub(crate) struct Decisions {
     /// Nodes that get memory.
-    stored: Vec<bool>,
+    pub(crate) stored: Vec<bool>,
     /// (root, node): the node must not be computed along in the root's kernel.
-    apart: HashSet<(NodeId, NodeId)>,
+    pub(crate) apart: HashSet<(NodeId, NodeId)>,
     /// One kernel for each operation.
-    fusion: bool,
+    pub(crate) fusion: bool,
 }
 
 pub(crate) fn plan(mut graph: Graph, fusion: bool) -> Plan {

@@ -72,9 +72,8 @@ impl Args {
             slots[slot] = Some((arg.value.clone(), arg.span));
         }
         let fill = |(slot, param): (Option<(Value, Span)>, &Param)| {
-            slot.or_else(|| param.default_value().map(|value| (value, span))).ok_or_else(|| {
-                Mistake::new(span, format!("`{name}` needs `{}`", param.name)).help(usage())
-            })
+            slot.or_else(|| param.default_value().map(|value| (value, span)))
+                .ok_or_else(|| Mistake::new(span, format!("`{name}` needs `{}`", param.name)).help(usage()))
         };
         let values = slots.into_iter().zip(params).map(fill).collect::<Result<_, _>>()?;
         Ok(Args { callable, values, span })
@@ -102,7 +101,8 @@ impl Args {
     }
 
     fn expected(&self, at: usize, what: &str) -> Mistake {
-        let message = format!("{} must be {what}, found {}", self.callable.params()[at].name, self.value(at).describe());
+        let message =
+            format!("{} must be {what}, found {}", self.callable.params()[at].name, self.value(at).describe());
         let error = self.mistake(at, message);
         // In Python these two compare numbers, here they reduce.
         match (self.callable.name(), at) {

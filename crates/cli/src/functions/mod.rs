@@ -9,6 +9,7 @@ use breakeven::{DType, Op};
 mod aliases;
 mod arguments;
 mod record;
+mod signature;
 mod table;
 
 #[cfg(test)]
@@ -16,7 +17,8 @@ mod functions_tests;
 
 pub use aliases::{canonical, of as aliases_of};
 pub use arguments::{Args, Given};
-pub use table::{Class, Function, Param, Types, table};
+pub use signature::{Class, Function, Param, Types};
+pub use table::table;
 
 use crate::expr::{Ident, Span};
 use crate::record::{self as recording, Mistake, Value};

@@ -211,7 +211,8 @@ pub(super) fn pad(args: &Args) -> Recorded {
                 },
                 _ => None,
             };
-            let pairs: Vec<(usize, usize)> = pairs.items().iter().map(pair).collect::<Option<_>>().ok_or_else(expected)?;
+            let pairs: Vec<(usize, usize)> =
+                pairs.items().iter().map(pair).collect::<Option<_>>().ok_or_else(expected)?;
             // One pair in a tuple is for every axis.
             if pairs.len() == 1 { vec![pairs[0]; rank] } else { pairs }
         }

@@ -80,7 +80,8 @@ fn at(value: &Value, axis: usize, extent: usize, span: Span) -> Result<Slice, Mi
     let size = extent as i128;
     if index < -size || index >= size {
         let message = format!("index {index} is out of range for axis {axis} of extent {extent}");
-        let range = if extent == 0 { "it has no elements".to_owned() } else { format!("-{size} to {} exist", size - 1) };
+        let range =
+            if extent == 0 { "it has no elements".to_owned() } else { format!("-{size} to {} exist", size - 1) };
         return Err(Mistake::new(span, message).help(range));
     }
     let index = (if index < 0 { index + size } else { index }) as isize;

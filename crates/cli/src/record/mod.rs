@@ -5,8 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use breakeven::DType;
-
 mod index;
 mod number;
 mod operators;
@@ -27,6 +25,15 @@ use crate::functions;
 /// The most elements that any value of an expression may have, computed or not: a thousand times what memory holds, and
 /// small enough that no count of bytes or operations over it overflows.
 pub const MAX_ELEMS: usize = 1 << 40;
+
+/// What the names of an expression stand for.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    /// The inputs' values by name.
+    pub values: BTreeMap<String, Value>,
+    /// The names of inputs that were given and not read, since the expression does not use them. Messages list them.
+    pub unread: Vec<String>,
+}
 
 /// An expression with nothing left to ask: its values, by name.
 #[derive(Clone, Debug)]
@@ -50,8 +57,14 @@ pub struct Recorded {
 /// let recorded = record::record(&ast, &Default::default()).unwrap();
 /// assert_eq!(recorded.last.tensor().unwrap().shape().dims(), [2, 1024]);
 /// ```
-pub fn record(ast: &Ast<'_>, inputs: &BTreeMap<String, Value>) -> Result<Recorded, Mistake> {
-    let mut recorder = Recorder { ast, inputs, values: Vec::with_capacity(ast.nodes().len()), named: Vec::new(), places: HashMap::new() };
+pub fn record(ast: &Ast<'_>, inputs: &Inputs) -> Result<Recorded, Mistake> {
+    let mut recorder = Recorder {
+        ast,
+        inputs,
+        values: Vec::with_capacity(ast.nodes().len()),
+        named: Vec::new(),
+        places: HashMap::new(),
+    };
     let mut last = (Value::None, Span { start: 0, end: 0 }, None);
     for statement in ast.statements() {
         for node in &ast.nodes()[statement.nodes.clone()] {
@@ -78,7 +91,7 @@ pub fn record(ast: &Ast<'_>, inputs: &BTreeMap<String, Value>) -> Result<Recorde
 
 struct Recorder<'a, 's> {
     ast: &'a Ast<'s>,
-    inputs: &'a BTreeMap<String, Value>,
+    inputs: &'a Inputs,
     /// The value of each node so far, in the order of the nodes.
     values: Vec<Value>,
     named: Vec<(String, Value)>,
@@ -143,7 +156,7 @@ impl Recorder<'_, '_> {
     /// An assigned name, an input, a constant or a dtype, in this order: what the user named wins.
     fn lookup(&self, name: &str) -> Option<Value> {
         let named = self.places.get(name).map(|&place| &self.named[place].1);
-        if let Some(value) = named.or_else(|| self.inputs.get(name)) {
+        if let Some(value) = named.or_else(|| self.inputs.values.get(name)) {
             return Some(value.clone());
         }
         let float = |value| Some(Value::Number(Number::Float(value)));
@@ -168,16 +181,19 @@ impl Recorder<'_, '_> {
             let error = Mistake::new(span, format!("`{name}` is a function; expected a value"));
             return Err(error.help(format!("call it, as in `{name}(x)`")));
         }
-        let known: Vec<&str> =
-            self.inputs.keys().map(String::as_str).chain(self.named.iter().map(|(name, _)| &**name)).collect();
+        let given = self.inputs.values.keys().chain(&self.inputs.unread);
+        let known: Vec<&str> = given.chain(self.named.iter().map(|(name, _)| name)).map(|name| &**name).collect();
         let given = match known.len() {
             0 => "no inputs were given".to_owned(),
-            _ => format!("known are {}", known.join(", ")),
+            1..=12 => format!("known are {}", known.join(", ")),
+            n => format!("known are {} and {} more", known[..12].join(", "), n - 12),
         };
         let error = Mistake::new(span, format!("`{name}` is not defined; {given}"));
         Err(match functions::nearest(name, known.iter().copied()) {
             Some(near) => error.help(format!("did you mean `{near}`? an input is passed as `{name}={name}.npy`")),
-            None => error.help(format!("pass it as an input after the expression: `{name}={name}.npy`, or a number: `{name}=0.5`")),
+            None => error.help(format!(
+                "pass it as an input after the expression: `{name}={name}.npy`, or a number: `{name}=0.5`"
+            )),
         })
     }
 }
@@ -194,9 +210,7 @@ fn check_size(value: &Value, span: Span) -> Result<(), Mistake> {
     if elems.is_some_and(|elems| elems <= MAX_ELEMS) {
         return Ok(());
     }
-    let message = format!("an array of shape {} has more elements than the 2^40 that are computed with", tensor.shape());
+    let message =
+        format!("an array of shape {} has more elements than the 2^40 that are computed with", tensor.shape());
     Err(Mistake::new(span, message).help("compute a part of it at a time"))
 }
-
-/// The dtype of arrays that are made without one.
-pub(crate) const DEFAULT_DTYPE: DType = DType::F32;

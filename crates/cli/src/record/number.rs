@@ -163,7 +163,9 @@ fn int(op: BinaryOp, a: i128, b: i128) -> Result<Number, String> {
         B::FloorDiv => a.checked_div(b).map(|q| if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q }),
         _ => a.checked_rem(b).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r }),
     };
-    value.map(Number::Int).ok_or_else(|| "the integer grows beyond 127 bits; write it as a float, such as `1e40`".to_owned())
+    value
+        .map(Number::Int)
+        .ok_or_else(|| "the integer grows beyond 127 bits; write it as a float, such as `1e40`".to_owned())
 }
 
 fn float(op: BinaryOp, a: f64, b: f64) -> Result<Number, String> {

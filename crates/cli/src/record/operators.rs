@@ -93,7 +93,8 @@ pub fn operands(op: Op, args: &[Value]) -> Result<Vec<Tensor>, String> {
         tensors.push(if matches!(arg, Value::Number(_)) { None } else { Some(arg.tensor()?) });
     }
     let array = tensors[first..].iter().flatten().map(Tensor::dtype).reduce(|a, b| a.promote(b).unwrap_or(a));
-    let numbers = args[first..].iter().filter_map(|arg| if let Value::Number(n) = arg { Some(n.dtype()) } else { None });
+    let numbers =
+        args[first..].iter().filter_map(|arg| if let Value::Number(n) = arg { Some(n.dtype()) } else { None });
     // Without a tensor the numbers decide among themselves, in the order bool, i32, f32.
     let beside = array.or_else(|| numbers.max()).unwrap_or(DType::Bool);
     let tensor = |(arg, tensor): (&Value, Option<Tensor>)| match (arg, tensor) {

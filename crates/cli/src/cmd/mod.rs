@@ -1,0 +1,15 @@
+//! The subcommands, one file each: checked arguments enter, output leaves.
+
+mod eval;
+mod ops;
+
+use crate::args::{Args, Command};
+use crate::failure::Failure;
+
+/// Runs what was asked for.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    match &args.command {
+        Command::Eval(args) => eval::run(args),
+        Command::Ops(args) => ops::run(args),
+    }
+}

@@ -1,0 +1,301 @@
+//! Runs a lowered kernel over as many threads as pay.
+//!
+//! A [`TileProgram`] and the plan's buffers enter, written outputs leave. Work is cut into chunks whose borders depend
+//! on the shapes alone, and partial results are joined in order, so that the number of threads changes nothing.
+
+use crate::kernels::reduce::Acc;
+use crate::program::{Ptr, Step, TileProgram};
+use crate::scratch::Scratches;
+use crate::shape::Form;
+use crate::team::Team;
+use std::ops::Range;
+use std::sync::atomic::AtomicI64;
+
+/// The base address of each of the plan's buffers. Raw, because a run over many tasks moves them from task to task.
+#[derive(Clone, Copy)]
+pub(crate) struct Buffers {
+    bases: *const *mut u8,
+    count: usize,
+}
+// SAFETY: the threads of one run write disjoint elements, and read only what no thread of the same kernel writes
+// (or the very elements that they write themselves).
+unsafe impl Sync for Buffers {}
+// SAFETY: as above.
+unsafe impl Send for Buffers {}
+
+impl Buffers {
+    /// The caller keeps `bases` alive while anything runs with these buffers.
+    pub(crate) fn new(bases: &[*mut u8]) -> Buffers {
+        Buffers { bases: bases.as_ptr(), count: bases.len() }
+    }
+
+    /// # Safety
+    /// `buffer` is one of the plan's, and the addresses are still there.
+    #[inline(always)]
+    pub(crate) unsafe fn base(&self, buffer: usize) -> *mut u8 {
+        debug_assert!(buffer < self.count);
+        // SAFETY: the caller vouches for it.
+        unsafe { *self.bases.add(buffer) }
+    }
+
+    /// All addresses and one more.
+    ///
+    /// # Safety
+    /// The addresses are still there.
+    pub(crate) unsafe fn and(&self, base: *mut u8) -> Vec<*mut u8> {
+        // SAFETY: the caller vouches for it.
+        let mut bases = unsafe { std::slice::from_raw_parts(self.bases, self.count) }.to_vec();
+        bases.push(base);
+        bases
+    }
+}
+
+/// Elements of a chunk of one long row: each gets an accumulator of its own.
+const ROW_CHUNK: usize = 65_536;
+/// Steps of a chunk of columns whose reduction is split.
+const STEP_CHUNK: usize = 512;
+/// What a run of a kernel needs besides its program.
+pub(crate) struct Run<'a> {
+    pub(crate) buffers: Buffers,
+    pub(crate) scratches: &'a Scratches,
+    pub(crate) team: Team<'a>,
+    /// The first position outside its axis that a gather met: `i64::MAX` for none, else extent << 32 | position bits.
+    pub(crate) wrong: &'a AtomicI64,
+}
+
+impl TileProgram {
+    /// How many threads' worth of pieces the work can be cut into, and the estimated time of all of it.
+    pub(crate) fn points(&self) -> u64 {
+        (self.loop_count as u64) * (self.step_count as u64) * (self.lane_count as u64)
+    }
+
+    /// Runs the whole kernel.
+    ///
+    /// # Safety
+    /// The buffers are those of the plan that the program was lowered from: large enough, inputs readable, outputs and
+    /// scratch writable and not used by anyone else.
+    pub(crate) unsafe fn run(&self, run: &Run<'_>) {
+        // SAFETY: passed on.
+        unsafe {
+            match self.shape.form {
+                Form::Map => self.run_tiles(run, 0..self.loop_count * self.tiles_per_row),
+                Form::Columns if self.splits_steps() => self.run_split_columns(run),
+                Form::Columns => self.run_tiles(run, 0..self.loop_count * self.tiles_per_row),
+                Form::Rows if self.splits_rows() => self.run_split_rows(run),
+                Form::Rows => {
+                    run.team.over(self.loop_count, 1, |rows| self.frame(run, |frame| frame.rows(rows)));
+                }
+            }
+        }
+    }
+
+    /// Runs a whole map once for each task, on this thread; `next(task)` moves the buffers to the task's.
+    ///
+    /// # Safety
+    /// As for [`TileProgram::run`], for every task.
+    pub(crate) unsafe fn run_tasks(&self, run: &Run<'_>, tasks: usize, mut next: impl FnMut(usize)) {
+        // SAFETY: passed on.
+        unsafe {
+            self.frame(run, |frame| {
+                for task in 0..tasks {
+                    next(task);
+                    for row in 0..self.loop_count {
+                        frame.set_loops(row);
+                        let mut first = 0;
+                        while first < self.lane_count {
+                            let n = self.tile.min(self.lane_count - first);
+                            frame.lanes(first, n);
+                            frame.tile(0..self.step_count);
+                            first += n;
+                        }
+                    }
+                }
+            });
+        }
+    }
+
+    /// Runs the elements `range` of a map whose lanes are all of its points: a part of a matrix product's end.
+    ///
+    /// # Safety
+    /// As for [`TileProgram::run`].
+    pub(crate) unsafe fn run_part(&self, run: &Run<'_>, range: Range<usize>) {
+        // Whole tiles only: parts are cut at rows, and rows at tiles, unless lanes run over everything.
+        let lanes = self.lane_count;
+        // SAFETY: passed on.
+        unsafe {
+            self.frame(run, |frame| {
+                let mut at = range.start;
+                while at < range.end {
+                    let (row, first) = (at / lanes, at % lanes);
+                    let n = self.tile.min(lanes - first).min(range.end - at);
+                    frame.set_loops(row);
+                    frame.lanes(first, n);
+                    frame.follow(&self.outer);
+                    frame.steps(&self.head);
+                    at += n;
+                }
+            });
+        }
+    }
+
+    /// Runs tiles of a map or of columns.
+    unsafe fn run_tiles(&self, run: &Run<'_>, tiles: Range<usize>) {
+        let per_row = self.tiles_per_row;
+        run.team.over(tiles.len(), 1, |part| {
+            // SAFETY: as for `run`; tiles write disjoint elements.
+            unsafe {
+                self.frame(run, |frame| {
+                    // Counted along rather than divided: a division costs as much as a small tile.
+                    let (mut row, mut at) =
+                        if part.start == 0 { (0, 0) } else { (part.start / per_row, part.start % per_row) };
+                    for _ in part {
+                        frame.set_loops(row);
+                        let first = at * self.tile;
+                        frame.lanes(first, self.tile.min(self.lane_count - first));
+                        frame.tile(0..self.step_count);
+                        at += 1;
+                        if at == per_row {
+                            (row, at) = (row + 1, 0);
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    /// Is a row long enough to be split between threads? A scan needs its row in order.
+    fn splits_rows(&self) -> bool {
+        let row = self.lane_count * self.step_count;
+        row >= 2 * ROW_CHUNK && self.scans.is_empty() && !self.whole_rows()
+    }
+
+    /// Are there too few columns to keep threads busy, and enough steps to split? Only what has one phase and writes
+    /// nothing in it.
+    fn splits_steps(&self) -> bool {
+        let tiles = self.loop_count * self.tiles_per_row;
+        let [phase] = &self.phases[..] else { return false };
+        let stores = phase.body.iter().any(|s| matches!(s, Step::Store { .. })) || !self.writes_outer_only();
+        tiles < 64 && self.step_count >= 4 * STEP_CHUNK && self.scans.is_empty() && !stores
+    }
+
+    /// Does the loop over steps leave memory alone?
+    fn writes_outer_only(&self) -> bool {
+        let followed = |ptr: Ptr| self.inner.iter().any(|f| f.ptr == ptr);
+        self.phases.iter().all(|p| p.body.iter().all(|s| s.writes().is_none_or(|ptr| !followed(ptr))))
+    }
+
+    /// Long rows: every phase is cut into chunks with accumulators of their own, joined in order.
+    unsafe fn run_split_rows(&self, run: &Run<'_>) {
+        let per_row = self.tiles_per_row;
+        let tiles = per_row * self.step_count;
+        let per_chunk = (ROW_CHUNK / self.tile).max(1);
+        let chunks = tiles.div_ceil(per_chunk);
+        let accs_bytes = chunks * self.reductions.len() * size_of::<Acc>();
+        // SAFETY: as for `run`; chunks write disjoint elements and accumulators.
+        unsafe {
+            self.frame(run, |main| {
+                for row in 0..self.loop_count {
+                    main.set_loops(row);
+                    main.lanes(0, 1);
+                    main.follow(&self.outer);
+                    main.steps(&self.head);
+                    for phase in &self.phases {
+                        let cells = Shared(main.cells);
+                        run.scratches.with(accs_bytes.max(1), |partial| {
+                            let partial = Shared(partial.cast::<Acc>());
+                            run.team.over(chunks, 1, |part| {
+                                self.frame(run, |frame| {
+                                    frame.set_loops(row);
+                                    frame.follow(&self.outer);
+                                    std::ptr::copy_nonoverlapping(cells.get(), frame.cells, self.targets.len());
+                                    for chunk in part {
+                                        frame.start(phase);
+                                        let range = chunk * per_chunk..((chunk + 1) * per_chunk).min(tiles);
+                                        frame.row_tiles(&phase.body, range);
+                                        for &r in &phase.reduces {
+                                            let at = chunk * self.reductions.len() + r as usize;
+                                            partial.get().add(at).write(*frame.accs.add(r as usize));
+                                        }
+                                    }
+                                });
+                            });
+                            for &r in &phase.reduces {
+                                let fns = &self.reductions[r as usize].fns;
+                                let mut acc = fns.start();
+                                for chunk in 0..chunks {
+                                    fns.combine(
+                                        &mut acc,
+                                        &*partial.get().add(chunk * self.reductions.len() + r as usize),
+                                    );
+                                }
+                                main.accs.add(r as usize).write(acc);
+                            }
+                        });
+                        main.lanes(0, 1);
+                        main.finish_rows(&phase.reduces);
+                        main.steps(&phase.after);
+                    }
+                }
+            });
+        }
+    }
+
+    /// Few long columns: chunks of steps with accumulators of their own, joined in order.
+    unsafe fn run_split_columns(&self, run: &Run<'_>) {
+        let per_row = self.tiles_per_row;
+        let steps = self.step_count;
+        let chunks = steps.div_ceil(STEP_CHUNK);
+        let words = self.reductions.len() * self.tile;
+        let phase = &self.phases[0];
+        for tile in 0..self.loop_count * per_row {
+            let first = tile % per_row * self.tile;
+            let n = self.tile.min(self.lane_count - first);
+            run.scratches.with((chunks * words * 8).max(1), |partial| {
+                let partial = Shared(partial.cast::<u64>());
+                run.team.over(chunks, 1, |part| {
+                    // SAFETY: as for `run`; chunks write disjoint accumulators.
+                    unsafe {
+                        self.frame(run, |frame| {
+                            for chunk in part {
+                                frame.begin_tile(tile / per_row, first, n);
+                                frame.start(phase);
+                                let end = ((chunk + 1) * STEP_CHUNK).min(steps);
+                                frame.column_steps(&phase.body, chunk * STEP_CHUNK..end);
+                                std::ptr::copy_nonoverlapping(frame.columns, partial.get().add(chunk * words), words);
+                            }
+                        });
+                    }
+                });
+                // SAFETY: as for `run`.
+                unsafe {
+                    self.frame(run, |frame| {
+                        frame.begin_tile(tile / per_row, first, n);
+                        frame.start(phase);
+                        for chunk in 0..chunks {
+                            for &r in &phase.reduces {
+                                let at = r as usize * self.tile;
+                                let later = partial.get().add(chunk * words + at);
+                                self.reductions[r as usize].fns.combine_cols(frame.columns.add(at), later, n);
+                            }
+                        }
+                        frame.finish_columns(&phase.reduces);
+                        frame.steps(&phase.after);
+                    });
+                }
+            });
+        }
+    }
+}
+
+/// A pointer that threads of one run share.
+#[derive(Clone, Copy)]
+struct Shared<T>(*mut T);
+// SAFETY: what is behind it is written by one thread at a time, in disjoint parts.
+unsafe impl<T> Sync for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T> Send for Shared<T> {}
+impl<T> Shared<T> {
+    fn get(&self) -> *mut T {
+        self.0
+    }
+}
