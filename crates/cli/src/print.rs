@@ -76,6 +76,7 @@ fn write<'c>(
                 let first = out.ends_with('[');
                 // Leave room for the closing brackets, as numpy does.
                 if !first && column + 1 + part.len() > LINE - (depth + 1) {
+                    out.truncate(out.trim_end_matches(' ').len());
                     out.push('\n');
                     out.push_str(&" ".repeat(depth + 1));
                     column = depth + 1;
@@ -117,11 +118,10 @@ fn format(dtype: DType, values: &[f64]) -> Vec<String> {
 /// A float on its own: as Python writes it, which is a little different from an array's.
 fn single(value: f32) -> String {
     let exponent = value != 0.0 && !(1e-4..1e16).contains(&value.abs());
-    match split(value, exponent) {
-        Some((whole, fraction, power)) if fraction.is_empty() && exponent => format!("{whole}{power}"),
-        Some((whole, fraction, _)) if fraction.is_empty() => format!("{whole}.0"),
-        Some((whole, fraction, power)) => format!("{whole}.{fraction}{power}"),
-        None => floats(&[f64::from(value)]).concat(),
+    match shortest(value, exponent) {
+        Some((mantissa, power)) if mantissa.contains('.') || exponent => mantissa + &power,
+        Some((mantissa, _)) => mantissa + ".0",
+        None => special(value).to_owned(),
     }
 }
 
@@ -130,40 +130,59 @@ fn floats(values: &[f64]) -> Vec<String> {
     let sizes = || values.iter().map(|v| v.abs()).filter(|v| v.is_finite() && *v > 0.0);
     let (largest, smallest) = (sizes().fold(0.0, f64::max), sizes().fold(f64::INFINITY, f64::min));
     let exponents = largest >= 1e8 || largest > 0.0 && (smallest < 1e-4 || largest / smallest > 1e3);
-    // (before the point, after it, the exponent) of each finite value.
-    let parts: Vec<Option<(String, String, String)>> = values.iter().map(|&v| split(v as f32, exponents)).collect();
-    let after = parts.iter().flatten().map(|(_, fraction, _)| fraction.len()).max().unwrap_or(0);
-    let text = |(parts, value): (Option<(String, String, String)>, &f64)| match parts {
-        // Exponents keep their digits full, so that mantissas line up.
-        Some((whole, fraction, exponent)) if exponents => format!("{whole}.{fraction:0<after$}{exponent}"),
-        Some((whole, fraction, _)) => format!("{whole}.{fraction:<after$}"),
-        None if value.is_nan() => "nan".to_owned(),
-        None if *value > 0.0 => "inf".to_owned(),
-        None => "-inf".to_owned(),
+    let fraction = |value: &f64| {
+        let (mantissa, _) = shortest(*value as f32, exponents)?;
+        Some(mantissa.split_once('.')?.1.len().min(DIGITS))
     };
-    parts.into_iter().zip(values).map(text).collect()
+    let digits = values.iter().filter_map(fraction).max().unwrap_or(0);
+    values.iter().map(|&value| aligned(value as f32, digits, exponents)).collect()
 }
 
-fn split(value: f32, exponent: bool) -> Option<(String, String, String)> {
+/// A float with `digits` places after its point, of which those that are not needed are blank.
+fn aligned(value: f32, digits: usize, exponents: bool) -> String {
+    if !value.is_finite() {
+        return special(value).to_owned();
+    }
+    let point = if digits == 0 { "." } else { "" };
+    if exponents {
+        // Mantissas keep their digits full, as numpy has it.
+        let text = format!("{value:.digits$e}");
+        let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{mantissa}{point}{}", exponent(power));
+    }
+    let text = match shortest(value, false) {
+        Some((text, _)) if text.split_once('.').is_none_or(|(_, fraction)| fraction.len() <= digits) => text,
+        _ => format!("{value:.digits$}"),
+    };
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    format!("{whole}.{:<digits$}", fraction.trim_end_matches('0'))
+}
+
+/// The fewest digits that are read back as the same value, and the exponent; `None` for what has no digits.
+fn shortest(value: f32, with_exponent: bool) -> Option<(String, String)> {
     if !value.is_finite() {
         return None;
     }
-    let (digits, exponent) = if exponent {
-        let text = format!("{value:e}");
-        let (mantissa, power) = text.split_once('e')?;
-        let power: i32 = power.parse().ok()?;
-        let sign = if power < 0 { '-' } else { '+' };
-        (mantissa.to_owned(), format!("e{sign}{:02}", power.abs()))
-    } else {
-        (format!("{value}"), String::new())
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
-    if fraction.len() <= DIGITS {
-        return Some((whole.to_owned(), fraction.to_owned(), exponent));
+    if !with_exponent {
+        return Some((format!("{value}"), String::new()));
     }
-    let rounded = format!("{:.DIGITS$}", digits.parse::<f64>().ok()?);
-    let (whole, fraction) = rounded.split_once('.')?;
-    Some((whole.to_owned(), fraction.trim_end_matches('0').to_owned(), exponent))
+    let text = format!("{value:e}");
+    let (mantissa, power) = text.split_once('e')?;
+    Some((mantissa.to_owned(), exponent(power)))
+}
+
+/// At least two digits and always a sign, as C prints it.
+fn exponent(power: &str) -> String {
+    let (sign, digits) = power.strip_prefix('-').map_or(('+', power), |digits| ('-', digits));
+    format!("e{sign}{digits:0>2}")
+}
+
+fn special(value: f32) -> &'static str {
+    match value {
+        f32::INFINITY => "inf",
+        f32::NEG_INFINITY => "-inf",
+        _ => "nan",
+    }
 }
 
 #[cfg(test)]
@@ -188,7 +207,8 @@ mod tests {
         check(floats(&[1e-6, 1.0], &[2]), "[1.e-06 1.e+00]");
         check(floats(&[1.5e10, -2.25e9], &[2]), "[ 1.50e+10 -2.25e+09]");
         check(floats(&[1.0 / 3.0], &[1, 1]), "[[0.33333334]]");
-        check(floats(&[], &[0, 3]), "[]");
+        check(floats(&[0.0237696754, 0.5], &[2]), "[0.02376968 0.5       ]");
+        check(floats(&[0.000123456, 100.0], &[2]), "[1.23456e-04 1.00000e+02]");
         check(floats(&[1.0, 2.0], &[2, 1, 1]), "[[[1.]]\n\n [[2.]]]");
         check(Tensor::from_slice(&[1i32, -20, 300], [3]).unwrap(), "[  1 -20 300]");
         check(Tensor::from_slice(&[true, false], [2]).unwrap(), "[ True False]");
@@ -201,6 +221,7 @@ mod tests {
         check(Tensor::scalar(1.5e-7f32), "1.5e-07");
         check(Tensor::scalar(f32::NAN), "nan");
         check(Tensor::scalar(-0.0f32), "-0.0");
+        check(Tensor::scalar(0.028422242f32), "0.028422242");
         check(Tensor::scalar(-7i32), "-7");
         check(Tensor::scalar(u32::MAX), "4294967295");
         check(Tensor::scalar(true), "True");

@@ -319,15 +319,30 @@ pub(crate) unsafe fn gather(
 /// As for [`load`]; no other thread writes these elements.
 pub(crate) unsafe fn store(lanes: &mut Lanes<'_>, access: &Access, base: *mut u8, src: *const u32, scalar: bool) {
     lanes.runs(|point, run| {
-        for k in 0..run.len {
-            // Stores are row-major over the loops, so they are affine.
-            let index = access.place.at(point) + access.place.coefficients.last().copied().unwrap_or(0) * k as i64;
-            // SAFETY: the plan's stores stay inside their buffers, and the source holds a lane for each, or one.
-            unsafe {
-                let bits = src.add(if scalar { 0 } else { run.at + k }).read_unaligned();
-                match access.width {
-                    1 => base.add(index as usize).write(bits as u8),
-                    _ => base.cast::<u32>().add(index as usize).write_unaligned(bits),
+        // Stores are row-major over the loops, so they are affine.
+        let stride = access.place.coefficients.last().copied().unwrap_or(0) as isize;
+        let start = access.place.at(point) as usize;
+        // SAFETY: the plan's stores stay inside their buffers, and the source holds a lane for each, or one.
+        unsafe {
+            let from = |k: usize| src.add(if scalar { 0 } else { run.at + k }).read_unaligned();
+            match (access.width, stride) {
+                (1, _) => {
+                    let mut to = base.add(start);
+                    for k in 0..run.len {
+                        to.write(from(k) as u8);
+                        to = to.wrapping_offset(stride);
+                    }
+                }
+                (_, 1) if !scalar => {
+                    let to = base.cast::<u32>().add(start);
+                    std::ptr::copy_nonoverlapping(src.add(run.at).cast::<u8>(), to.cast::<u8>(), run.len * 4);
+                }
+                _ => {
+                    let mut to = base.cast::<u32>().add(start);
+                    for k in 0..run.len {
+                        to.write_unaligned(from(k));
+                        to = to.wrapping_offset(stride);
+                    }
                 }
             }
         }

@@ -19,6 +19,11 @@ use breakeven_ir::plan::{Loops, Plan};
 const ROW_TILE: usize = 8192;
 /// Lanes of a tile with slots: 256 to 2,048 are within 6 %, 4,096 costs 12-28 % more.
 const TILE: usize = 1024;
+/// Lanes of a tile of column sums without slots: rows are read in long stretches, and 32 KiB of accumulators stay near.
+const COLUMN_TILE: usize = 4096;
+/// Lanes of a tile that reads across rows: each lane is a page of its own, and the first level of address translation
+/// holds 64 of them.
+const ACROSS_TILE: usize = 64;
 /// Lanes of a tile that needs no slot: only the cost of a call counts.
 const WIDE_TILE: usize = 8192;
 
@@ -74,6 +79,7 @@ impl TileProgram {
             reductions: vec![],
             scans: vec![],
             stream,
+            across: false,
             estimate_ps: 0,
             shape,
         };
@@ -156,10 +162,15 @@ impl Lowering<'_> {
             self.outer_level(phase + 1, &mut after);
             self.out.phases.push(Phase { body, reduces, after });
         }
-        let slots_used = self.out.targets.contains(&Target::Slot);
+        // The result of a column reduction is a slot too, but it is written once.
+        let writes_slot = |step: &Step| step.writes().is_some_and(|p| self.out.targets[p as usize] == Target::Slot);
+        let slots_used = self.out.head.iter().chain(self.out.phases.iter().flat_map(|p| &p.body)).any(writes_slot);
         let lanes = self.out.lane_count;
+        self.out.across = self.reads_across();
         self.out.tile = match (whole, slots_used) {
             (true, _) => lanes.max(1),
+            _ if self.out.across => ACROSS_TILE.min(lanes.max(1)),
+            (_, false) if self.out.shape.form == Form::Columns => COLUMN_TILE.min(lanes.max(1)),
             (_, false) => WIDE_TILE.min(lanes.max(1)),
             _ => TILE.min(lanes.max(1)),
         };
@@ -403,6 +414,19 @@ impl Lowering<'_> {
             Inst::Reduce { .. } => unreachable!("reductions are placed by their phase"),
         };
         self.locs[v] = Some(loc);
+    }
+
+    /// Does a map read something along its rows that is contiguous from row to row: a transposed matrix?
+    fn reads_across(&self) -> bool {
+        let shape = &self.out.shape;
+        let (Some(last), true) = (shape.loops.len().checked_sub(1), shape.form == Form::Map && shape.lanes.len() == 1)
+        else {
+            return false;
+        };
+        let lane = shape.first_lane();
+        // Sixteen elements are a cache line.
+        let across = |a: &Access| a.place.coefficients[lane].abs() >= 16 && a.place.coefficients[last].abs() == 1;
+        shape.loops[last] >= 16 && self.out.loads.iter().any(across)
     }
 
     /// Picoseconds an element: the op table's costs at 40 ps an addition and 30 ps a lane moved, both measured with

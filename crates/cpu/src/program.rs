@@ -145,6 +145,8 @@ pub(crate) struct TileProgram {
     pub(crate) scans: Vec<ScanFns>,
     /// Non-temporal stores.
     pub(crate) stream: bool,
+    /// Rows are walked inside, tiles outside: something is read across the rows, and its cache lines serve many.
+    pub(crate) across: bool,
     /// Estimated time of one element in picoseconds, until it is measured.
     pub(crate) estimate_ps: u64,
 }

@@ -146,16 +146,18 @@ impl TileProgram {
             unsafe {
                 self.frame(run, |frame| {
                     // Counted along rather than divided: a division costs as much as a small tile.
-                    let (mut row, mut at) =
-                        if part.start == 0 { (0, 0) } else { (part.start / per_row, part.start % per_row) };
+                    let inner = if self.across { self.loop_count } else { per_row };
+                    let (mut slow, mut fast) =
+                        if part.start == 0 { (0, 0) } else { (part.start / inner, part.start % inner) };
                     for _ in part {
+                        let (row, at) = if self.across { (fast, slow) } else { (slow, fast) };
                         frame.set_loops(row);
                         let first = at * self.tile;
                         frame.lanes(first, self.tile.min(self.lane_count - first));
                         frame.tile(0..self.step_count);
-                        at += 1;
-                        if at == per_row {
-                            (row, at) = (row + 1, 0);
+                        fast += 1;
+                        if fast == inner {
+                            (slow, fast) = (slow + 1, 0);
                         }
                     }
                 });

@@ -1,7 +1,7 @@
 //! Runs tiles: one thread's frame of slots, cells and accumulators, and the steps over it.
 
 use crate::fill::{self, Lanes, Positions};
-use crate::kernels::reduce::Acc;
+use crate::kernels::reduce::{Acc, ColRowsFn};
 use crate::program::{Access, Follow, Phase, Ptr, Step, Target, TileProgram};
 use crate::schedule::Run;
 use crate::shape::Form;
@@ -151,6 +151,17 @@ impl Frame<'_> {
     }
 
     pub(crate) unsafe fn column_steps(&mut self, body: &[Step], steps: Range<usize>) {
+        if let Some((rows, reduce, follow)) = self.program.plain_column_sum(body) {
+            self.set_steps(steps.start);
+            let stride = follow.place.coefficients[self.program.shape.loops.len()] as isize;
+            // SAFETY: see the impl; the steps are rows of the access, that far apart.
+            unsafe {
+                self.follow(std::slice::from_ref(follow));
+                let columns = self.columns.add(reduce as usize * self.program.tile);
+                rows(self.ptr(follow.ptr), stride, steps.len(), self.n, columns);
+            }
+            return;
+        }
         for step in steps {
             self.set_steps(step);
             self.position = step;
@@ -349,6 +360,14 @@ impl Frame<'_> {
 }
 
 impl TileProgram {
+    /// Is `body` nothing but a sum of contiguous memory over one loop of steps? Then all of them are one call.
+    fn plain_column_sum(&self, body: &[Step]) -> Option<(ColRowsFn, u32, &Follow)> {
+        let [Step::Reduce { reduce, src }] = body else { return None };
+        let rows = self.reductions[*reduce as usize].fns.col_rows?;
+        let follow = self.inner.iter().find(|f| f.ptr == *src)?;
+        (self.shape.steps.len() == 1 && follow.place.general.is_none()).then_some((rows, *reduce, follow))
+    }
+
     fn contiguous(&self, access: &Access) -> bool {
         let first = self.shape.first_lane();
         let mut stride = 1;

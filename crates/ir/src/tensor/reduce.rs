@@ -95,10 +95,10 @@ impl Tensor {
         Ok(Tensor::node(Kind::Scan { op, arg, axis: axis as u8 }, shape, dtype))
     }
 
-    /// `exp(x) / sum(exp(x))` along `axis`, without overflow.
+    /// `exp(x) / sum(exp(x))` along `axis`, without overflow. One division a row: the elements are multiplied by it.
     pub fn softmax(&self, axis: isize) -> Result<Tensor> {
         let exp = self.shifted(axis)?.exp()?;
-        exp.div(exp.reduce(ReduceOp::Sum, &[axis], true)?)
+        exp.mul(exp.reduce(ReduceOp::Sum, &[axis], true)?.reciprocal()?)
     }
 
     /// `log(softmax(x))` along `axis`, without overflow or lost digits.
