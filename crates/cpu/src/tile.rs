@@ -382,7 +382,13 @@ impl TileProgram {
 }
 
 /// Point number `index` of row-major loops.
+#[inline(always)]
 fn set_point(point: &mut [usize], extents: &[usize], mut index: usize) {
+    // One loop is the common case, and a division costs as much as a short row.
+    if let ([_], [only, ..]) = (extents, &mut *point) {
+        *only = index;
+        return;
+    }
     for (value, &extent) in point.iter_mut().zip(extents).rev() {
         *value = index % extent;
         index /= extent;

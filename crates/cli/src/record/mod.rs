@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use breakeven::Tensor;
+
 mod index;
 mod number;
 mod operators;
@@ -69,8 +71,7 @@ pub fn record(ast: &Ast<'_>, inputs: &Inputs) -> Result<Recorded, Mistake> {
     for statement in ast.statements() {
         for node in &ast.nodes()[statement.nodes.clone()] {
             let value = recorder.node(node)?;
-            check_size(&value, node.span)?;
-            recorder.values.push(value);
+            recorder.values.push(sized(value, node.span)?);
         }
         let value = recorder.value(statement.value).clone();
         let name = statement.target.map(|target| target.text);
@@ -203,14 +204,20 @@ pub fn names<'s>(ast: &Ast<'s>) -> BTreeSet<&'s str> {
     ast.nodes().iter().filter_map(|node| if let Expr::Name(name) = node.expr { Some(name) } else { None }).collect()
 }
 
-fn check_size(value: &Value, span: Span) -> Result<(), Mistake> {
-    let Value::Tensor(tensor) = value else { return Ok(()) };
+/// The value, if it is not too large. An array without elements becomes a constant: it has no data to read, and where
+/// it came from need not be planned.
+fn sized(value: Value, span: Span) -> Result<Value, Mistake> {
+    let Value::Tensor(tensor) = &value else { return Ok(value) };
+    let shape = tensor.shape();
     // Extents of 0 count as 1: what broadcasts against them must stay in bounds as well.
-    let elems = tensor.shape().iter().try_fold(1usize, |elems, &extent| elems.checked_mul(extent.max(1)));
-    if elems.is_some_and(|elems| elems <= MAX_ELEMS) {
-        return Ok(());
+    let elems = shape.iter().try_fold(1usize, |elems, &extent| elems.checked_mul(extent.max(1)));
+    if elems.is_none_or(|elems| elems > MAX_ELEMS) {
+        let message = format!("an array of shape {shape} has more elements than the 2^40 that are computed with");
+        return Err(Mistake::new(span, message).help("compute a part of it at a time"));
     }
-    let message =
-        format!("an array of shape {} has more elements than the 2^40 that are computed with", tensor.shape());
-    Err(Mistake::new(span, message).help("compute a part of it at a time"))
+    if shape.elems() > 0 {
+        return Ok(value);
+    }
+    let empty = Tensor::zeros(shape, tensor.dtype()).map_err(|error| Mistake::new(span, error.to_string()))?;
+    Ok(Value::Tensor(empty))
 }
