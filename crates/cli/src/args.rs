@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 /// Array computing that runs batches of work where they pay.
 #[derive(Debug, Parser)]
-#[command(name = "breakeven", version, about, max_term_width = 100)]
+#[command(name = "breakeven", version)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -20,7 +20,19 @@ pub enum Command {
     Ops(OpsArgs),
 }
 
-const EVAL_EXAMPLES: &str = "\
+const EVAL_HELP: &str = "\
+Inputs:
+  x=x.npy               an array; f64, f16 and other integers are converted with a notice
+  x=archive.npz:member  one array of an archive
+  archive.npz           all arrays of an archive, by their names
+  x=3.5                 a number, which takes the dtype of the arrays beside it
+
+Outputs:
+  -o y.npy              the last statement's value
+  -o h=h.npy            what the expression assigns to h
+  -o all.npz            all assigned arrays and the last value, which is `out` if it has no name
+  -o a=two.npz -o b=two.npz   only these, in one archive
+
 Examples:
   breakeven eval 'softmax(relu(x @ w + b), axis=1)' x=x.npy w=w.npy b=b.npy -o y.npy
   breakeven eval 'h = relu(x @ w1); y = h @ w2' x=x.npy model.npz -o h=h.npy -o y=y.npy
@@ -29,24 +41,21 @@ Examples:
 
 The language is Python's: + - * / // % ** @, comparisons, & | ^ ~, x[1:, ::-1, None], calls with keyword
 arguments, and statements separated by `;`, of which the last one is the result. `breakeven ops` lists
-the functions.";
+the functions. Exit codes: 0 success, 2 a mistake of yours, 1 a failure.";
 
 /// `breakeven eval`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EVAL_EXAMPLES)]
+#[command(after_help = EVAL_HELP)]
 pub struct EvalArgs {
     /// What to compute, such as 'softmax(x @ w, axis=1)'
     #[arg(allow_hyphen_values = true)]
     pub expression: String,
 
-    /// Inputs: name=file.npy, name=archive.npz:member, archive.npz for all its arrays by their names, or
-    /// name=3.5 for a number
+    /// Inputs by name: files and numbers, see below
     #[arg(value_name = "NAME=FILE")]
     pub inputs: Vec<String>,
 
-    /// Write the result to FILE.npy, or an assigned name with NAME=FILE.npy; may be repeated. FILE.npz
-    /// takes every assigned name and the result, NAME=FILE.npz only those named. Without it the result is
-    /// printed
+    /// Write the result to a file instead of printing it; may be repeated
     #[arg(short, long = "output", value_name = "[NAME=]FILE")]
     pub outputs: Vec<String>,
 
@@ -54,15 +63,15 @@ pub struct EvalArgs {
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: Device,
 
-    /// Say where it ran and why, and show the plan: kernels, operations, bytes
+    /// Say where it ran and why, and show the plan
     #[arg(long)]
     pub explain: bool,
 
-    /// Run N times and report the times: median, 90th percentile, minimum and maximum
+    /// Run N times and report median, p90, min and max
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
 
-    /// Print one JSON document on stdout; everything else goes to stderr
+    /// Print one JSON document on stdout, all else on stderr
     #[arg(long)]
     pub json: bool,
 

@@ -48,7 +48,9 @@ fn arg_reduce(op: ReduceOp, args: &Args) -> Recorded {
         let message = format!("{} over more than 2^31 - 1 elements of shape {}", op.name(), x.shape());
         return Err(args.mistake(0, message).help("indices are i32: go along one axis, or a part of it"));
     }
-    x.reduce(op, &axes, args.flag(2)?).map_err(args.said())
+    let index = x.reduce(op, &axes, args.flag(2)?).map_err(args.said())?;
+    // Of one element the index is known, and nothing need be read.
+    if along == Some(1) { Tensor::zeros(index.shape(), index.dtype()).map_err(args.said()) } else { Ok(index) }
 }
 
 pub(super) fn cumsum(args: &Args) -> Recorded {

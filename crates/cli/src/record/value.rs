@@ -76,8 +76,9 @@ impl Sequence {
                 };
                 Tensor::from_vec(numbers.iter().map(fit).collect::<Result<Vec<i32>, _>>()?, &shape)
             }
-            // numpy's empty array is of floats, too.
-            _ => Tensor::from_vec(numbers.iter().map(|n| n.to_f64() as f32).collect::<Vec<f32>>(), &shape),
+            // numpy's empty array is of floats, too. It has no data that a plan would have to read.
+            None => Tensor::zeros(&shape, DType::F32),
+            Some(_) => Tensor::from_vec(numbers.iter().map(|n| n.to_f64() as f32).collect::<Vec<f32>>(), &shape),
         };
         tensor.map_err(|error| error.to_string())
     }
