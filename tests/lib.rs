@@ -5,10 +5,10 @@
 //! holds one against the other.
 #![forbid(unsafe_code)]
 
-pub mod data;
-pub mod reference;
-pub mod pair;
 pub mod compare;
+pub mod data;
+pub mod pair;
+pub mod program;
+pub mod reference;
 pub mod run;
 pub mod views;
-pub mod program;

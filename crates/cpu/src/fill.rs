@@ -335,7 +335,8 @@ pub(crate) unsafe fn store(lanes: &mut Lanes<'_>, access: &Access, base: *mut u8
                 }
                 (_, 1) if !scalar => {
                     let to = base.cast::<u32>().add(start);
-                    std::ptr::copy_nonoverlapping(src.add(run.at).cast::<u8>(), to.cast::<u8>(), run.len * 4);
+                    // A product that is stored as it is lies there already.
+                    std::ptr::copy(src.add(run.at).cast::<u8>(), to.cast::<u8>(), run.len * 4);
                 }
                 _ => {
                     let mut to = base.cast::<u32>().add(start);

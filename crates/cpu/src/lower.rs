@@ -13,7 +13,7 @@ use crate::program::{Access, Follow, Phase, Ptr, Reduction, Step, Target, TilePr
 use crate::shape::{Form, LoopShape};
 use crate::slots;
 use breakeven_ir::expr::{Inst, Value};
-use breakeven_ir::plan::{Loops, Plan};
+use breakeven_ir::plan::{Loops, Plan, Store};
 
 /// A whole row up to this many lanes stays in L1 and L2 while all phases pass over it.
 const ROW_TILE: usize = 8192;
@@ -123,6 +123,8 @@ impl Lowering<'_> {
             .max()
             .unwrap_or(0)
             .max(self.phase_of.iter().copied().max().unwrap_or(0));
+        let stored = |store: &Store| self.phase_of[store.value as usize] + usize::from(self.store_is_inner(store));
+        let phase_count = phase_count.max(self.kernel.stores.iter().map(stored).max().unwrap_or(0));
         let phase_count = if self.out.shape.form == Form::Map { 0 } else { phase_count };
         let whole = self.out.whole_rows();
         let mut head = Vec::new();
@@ -157,7 +159,7 @@ impl Lowering<'_> {
                     self.locs[v] = Some(Loc { ptr: dst, scalar });
                 }
             }
-            self.store_values(|this, v| this.is_inner(v) && this.phase_of[v] == phase, &mut body);
+            self.store_values(phase, true, &mut body);
             let mut after = Vec::new();
             self.outer_level(phase + 1, &mut after);
             self.out.phases.push(Phase { body, reduces, after });
@@ -245,15 +247,23 @@ impl Lowering<'_> {
                 self.emit(v, steps);
             }
         }
-        self.store_values(|this, v| !this.is_inner(v) && this.phase_of[v] == phase, steps);
+        self.store_values(phase, false, steps);
     }
 
-    /// Writes out the stores of the values that `which` selects and that were not written in place.
-    fn store_values(&mut self, which: impl Fn(&Self, usize) -> bool, steps: &mut Vec<Step>) {
-        for number in 0..self.kernel.stores.len() {
-            let v = self.kernel.stores[number].value as usize;
-            if which(self, v) && self.in_place[v] != Some(number as u32) {
-                let Loc { ptr, scalar } = self.loc(v as Value);
+    /// Does the store write along what is reduced? Its value may well be the same all along.
+    fn store_is_inner(&self, store: &Store) -> bool {
+        store.index.vars() & self.out.shape.inner_mask != 0
+    }
+
+    /// Writes out the values of `phase` that were not written in place, along what is reduced or beside it.
+    fn store_values(&mut self, phase: usize, inner: bool, steps: &mut Vec<Step>) {
+        for (number, store) in self.kernel.stores.iter().enumerate() {
+            let v = store.value as usize;
+            if self.store_is_inner(store) == inner
+                && self.phase_of[v] == phase
+                && self.in_place[v] != Some(number as u32)
+            {
+                let Loc { ptr, scalar } = self.loc(store.value);
                 steps.push(Step::Store { store: number as u32, src: ptr, scalar });
             }
         }
@@ -293,7 +303,8 @@ impl Lowering<'_> {
             return self.ptr(Target::Cell);
         }
         if !self.out.stream {
-            let place = self.kernel.stores.iter().position(|s| s.value as usize == v);
+            let fits = |s: &Store| s.value as usize == v && self.store_is_inner(s) == self.is_inner(v);
+            let place = self.kernel.stores.iter().position(fits);
             if let Some(number) = place {
                 let store = self.out.stores[number].clone();
                 if store.width == 4 && self.contiguous(&store.place) {

@@ -136,6 +136,11 @@ impl Program {
         self.inner.bound.prepared.plan()
     }
 
+    /// What a run takes on one thread: estimated at first, measured once it has run.
+    pub fn estimate_ns(&self) -> u64 {
+        self.inner.bound.prepared.estimate_ns()
+    }
+
     /// Computes the outputs for these values. Allocates nothing but the outputs, which come from the engine's pool.
     pub fn run(&self, values: &[View<'_>]) -> Result<Vec<Array>> {
         let inner = &*self.inner;

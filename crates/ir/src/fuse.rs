@@ -14,7 +14,6 @@ mod visit;
 
 use crate::graph::{Graph, GraphOp, NodeId};
 use crate::plan::{BufferId, BufferInfo, Contract, Factor, Kernel, Loops, Place, Plan};
-use crate::shape::Shape;
 use crate::tensor::View;
 use build::{Builder, Draft, Obstacle};
 use std::collections::{BTreeSet, HashSet};
@@ -147,24 +146,14 @@ fn in_order(graph: &Graph, mut drafts: Vec<Draft>) -> Result<Vec<Draft>, Obstacl
 
 /// Numbers the buffers and writes the plan.
 fn assemble(graph: &Graph, decisions: &Decisions, drafts: Vec<Draft>) -> Plan {
-    let mut leaves: Vec<Option<(usize, BufferInfo)>> = vec![None; graph.leaves];
+    let mut ids = vec![BufferId(u32::MAX); graph.nodes.len()];
     for (id, node) in graph.nodes.iter().enumerate() {
         if let GraphOp::Leaf(at) = node.op {
-            let info = BufferInfo { dtype: node.dtype, shape: node.shape, place: Place::Input(at) };
-            leaves[at] = Some((id, info));
-        }
-    }
-    let mut ids = vec![BufferId(u32::MAX); graph.nodes.len()];
-    let mut buffers: Vec<BufferInfo> = Vec::new();
-    for (at, leaf) in leaves.into_iter().enumerate() {
-        // A leaf whose every use was folded away keeps its number among the inputs.
-        let unused = BufferInfo { dtype: crate::DType::F32, shape: Shape::SCALAR, place: Place::Input(at) };
-        let (id, info) = leaf.map_or((None, unused), |(id, info)| (Some(id), info));
-        if let Some(id) = id {
             ids[id] = BufferId(at as u32);
         }
-        buffers.push(info);
     }
+    let leaf = |(at, &(dtype, shape))| BufferInfo { dtype, shape, place: Place::Input(at) };
+    let mut buffers: Vec<BufferInfo> = graph.leaves.iter().enumerate().map(leaf).collect();
     let mut add = |id: NodeId, place: Place| {
         let info = BufferInfo { dtype: graph.nodes[id].dtype, shape: graph.nodes[id].shape, place };
         ids[id] = BufferId(buffers.len() as u32);
@@ -184,7 +173,7 @@ fn assemble(graph: &Graph, decisions: &Decisions, drafts: Vec<Draft>) -> Plan {
     }
     let kernels = drafts.into_iter().map(|draft| draft.into_kernel(&ids)).collect();
     let outputs = graph.outputs.iter().map(|&id| ids[id]).collect();
-    Plan { buffers, kernels, inputs: graph.leaves, outputs, scratch_bytes: 0 }
+    Plan { buffers, kernels, inputs: graph.leaves.len(), outputs, scratch_bytes: 0 }
 }
 
 impl Draft {

@@ -57,7 +57,8 @@ pub(crate) struct GraphNode {
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<GraphNode>,
-    pub(crate) leaves: usize,
+    /// The dtype and shape of each leaf, also of those that nothing needs in the end.
+    pub(crate) leaves: Vec<(DType, Shape)>,
     pub(crate) outputs: Vec<NodeId>,
     seen: HashMap<GraphNode, NodeId>,
 }
@@ -86,8 +87,8 @@ impl Graph {
         let (shape, dtype) = (tensor.shape(), tensor.dtype());
         let op = match &tensor.0.kind {
             Kind::Input(_) | Kind::Data(_) => {
-                self.leaves += 1;
-                GraphOp::Leaf(self.leaves - 1)
+                self.leaves.push((dtype, shape));
+                GraphOp::Leaf(self.leaves.len() - 1)
             }
             Kind::Const(value) => GraphOp::Const(*value),
             Kind::Arange { start, step } => GraphOp::Arange { start: *start, step: *step },

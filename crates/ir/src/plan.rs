@@ -167,7 +167,7 @@ impl Loops {
 
     /// How many points the loops run over.
     pub fn points(&self) -> usize {
-        self.vars.iter().map(|v| v.extent).product()
+        self.vars.iter().map(|v| v.extent).fold(1, usize::saturating_mul)
     }
 
     /// How many points the outer loops run over.
@@ -273,14 +273,14 @@ impl Plan {
             Stats { kernels: self.kernels.len(), peak_scratch_bytes: self.scratch_bytes, ..Stats::default() };
         for kernel in &self.kernels {
             let end = kernel.end();
-            stats.flops += flops(&end.body, end);
+            stats.flops = stats.flops.saturating_add(flops(&end.body, end));
             let mut read: Vec<BufferId> = Vec::new();
             for body in kernel.bodies() {
                 read.extend(body.accesses.iter().map(|a| a.buffer));
             }
             if let Kernel::Contract(c) = kernel {
-                let batch: usize = c.batch.iter().product();
-                stats.flops += 2 * (batch * c.m * c.n * c.k) as u64;
+                let extents = c.batch.iter().copied().chain([2, c.m, c.n, c.k]);
+                stats.flops = stats.flops.saturating_add(extents.fold(1, |n: u64, d| n.saturating_mul(d as u64)));
                 // The product is made here, not read.
                 let product = end.body.accesses[c.product as usize].buffer;
                 read.retain(|&b| b != product);
@@ -310,11 +310,14 @@ fn flops(body: &Body, loops: &Loops) -> u64 {
     let masks = body.var_masks(inner);
     let (all, outer) = (loops.points() as u64, loops.outer_points() as u64);
     let cost = |(inst, mask): (&Inst, &u64)| match inst {
-        Inst::Map { op, .. } => u64::from(op.row().cost) * if inner != 0 && mask & inner == 0 { outer } else { all },
+        Inst::Map { op, .. } => {
+            let points = if inner != 0 && mask & inner == 0 { outer } else { all };
+            u64::from(op.row().cost).saturating_mul(points)
+        }
         Inst::Reduce { .. } | Inst::Scan { .. } => all,
         _ => 0,
     };
-    body.insts.iter().zip(&masks).map(cost).sum()
+    body.insts.iter().zip(&masks).map(cost).fold(0, u64::saturating_add)
 }
 
 impl fmt::Display for BufferId {

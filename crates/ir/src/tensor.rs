@@ -69,11 +69,12 @@ pub(crate) enum Kind {
         signature: u8,
         args: Args,
     },
-    /// Always keeps its axes with extent 1.
+    /// Always keeps its axes with extent 1. A `blank` one may be over no elements, as nothing looks at it then.
     Reduce {
         op: ReduceOp,
         arg: Tensor,
         axes: AxisSet,
+        blank: bool,
     },
     Scan {
         op: ScanOp,

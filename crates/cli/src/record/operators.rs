@@ -67,7 +67,7 @@ pub fn apply(op: Op, args: &[Value]) -> Result<Value, String> {
     if let (Op::Pow, [base, _], [_, Value::Number(Number::Int(exponent))]) = (op, &refs[..], args) {
         let is_integer = matches!(base.dtype(), DType::I32 | DType::U32);
         match exponent {
-            2 => return base.square().map(Value::Tensor).map_err(said),
+            2 if base.dtype() != DType::Bool => return base.square().map(Value::Tensor).map_err(said),
             ..0 if is_integer => {
                 return Err(format!(
                     "{base} to the power of {exponent} has no integer result; cast it first: cast(x, f32) ** {exponent}",

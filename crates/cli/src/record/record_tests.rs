@@ -46,6 +46,7 @@ fn numbers_are_weak_beside_arrays() {
     check("m + 1", DType::I32, &[3], &[2.0, 1.0, 2.0]);
     check("i / 2", DType::F32, &[3], &[0.5, -1.0, 1.5]);
     check("i // 2", DType::I32, &[3], &[0.0, -1.0, 1.0]);
+    check("m ** 2", DType::I32, &[3], &[1.0, 0.0, 1.0]);
     check("i ** 2", DType::I32, &[3], &[1.0, 4.0, 9.0]);
     check("x[0] * n", DType::F32, &[3], &[4.0, -8.0, 12.0]);
     check("where(m, 1, 0)", DType::I32, &[3], &[1.0, 0.0, 1.0]);

@@ -5,7 +5,7 @@ use super::build::{At, Builder, Cuts, Stop, Task};
 use super::coords::{self, condition, flat};
 use crate::dtype::DType;
 use crate::expr::{Condition, Inst};
-use crate::graph::GraphOp;
+use crate::graph::{GraphOp, NodeId};
 use crate::index::Index;
 use crate::tensor::View;
 
@@ -16,7 +16,10 @@ impl Builder<'_> {
         let node = &self.graph.nodes[id];
         let coords = self.places[place as usize].clone();
         let is_root = self.root == Some(id);
-        if matches!(node.op, GraphOp::Leaf(_)) || (self.decisions.stored[id] && !is_root && !self.joins(at)) {
+        // A constant is cheaper to write down than to load, also where it has memory because it is an output.
+        let constant = matches!(node.op, GraphOp::Const(_));
+        let loaded = self.decisions.stored[id] && !is_root && !constant && !self.joins(at);
+        if matches!(node.op, GraphOp::Leaf(_)) || loaded {
             let access = self.access(id, flat(&coords, &node.shape), guard);
             if self.decisions.stored[id] {
                 self.loads.push(id);
@@ -106,7 +109,12 @@ impl Builder<'_> {
             }
             GraphOp::Matmul => {
                 // The product is written where the root's result goes, so the root must hold f32-sized elements.
-                let fits = self.root.is_some_and(|root| self.graph.nodes[root].dtype != DType::Bool)
+                // And it must be all of it: a slice of one row may well begin where the product does.
+                let whole = |root: NodeId| {
+                    let root = &self.graph.nodes[root];
+                    root.dtype != DType::Bool && root.shape.elems() == node.shape.elems()
+                };
+                let fits = self.root.is_some_and(whole)
                     && flat(&coords, &node.shape) == self.identity
                     && self.product.is_none()
                     && guard == 0

@@ -142,13 +142,13 @@ impl Movement {
                 Ok((Shape::new(&dims)?, View::Reshape))
             }
             Movement::Permute(axes) => {
-                let mut order = [0; MAX_RANK];
-                order[..axes.len()].copy_from_slice(axes);
                 let mut sorted = axes.clone();
                 sorted.sort_unstable();
                 if !sorted.iter().copied().eq(0..from.rank() as u8) {
                     return Err(refuse(format!("{axes:?} is no order of its {} axes", from.rank())));
                 }
+                let mut order = [0; MAX_RANK];
+                order[..axes.len()].copy_from_slice(axes);
                 let dims: Vec<usize> = axes.iter().map(|&a| from[usize::from(a)]).collect();
                 Ok((Shape::new(&dims)?, View::Permute { order }))
             }
@@ -386,6 +386,7 @@ impl Tensor {
             .zip(&repeat)
             .map(|(&d, &t)| d.checked_mul(t).ok_or_else(|| Error::TooLarge { dims: dims.clone() }))
             .collect();
+        let result = Shape::new(&result?)?;
         // Each repeated axis is split in two for a moment; where that would be too many axes, one after the other.
         let mut tiled = self.reshape_to(&dims)?;
         for axis in (0..rank).filter(|&axis| repeat[axis] != 1) {
@@ -395,7 +396,7 @@ impl Tensor {
             let dim = shape[axis] * repeat[axis];
             tiled = tiled.reshape_to(&shape.with(axis, dim))?;
         }
-        tiled.reshape_to(&result?)
+        tiled.reshape_to(&result)
     }
 
     /// The elements at `indices` (i32 or u32, any shape) along `axis`, which is replaced by the axes of `indices`.
@@ -411,6 +412,8 @@ impl Tensor {
         if shape[axis] == 0 && result.elems() > 0 {
             return Err(Error::Movement { op: "take", shape, why: format!("axis {axis} has no elements to take") });
         }
+        // A large u32 must stay outside rather than wrap to an index from the end.
+        let indices = if indices.dtype() == DType::U32 { indices.minimum(i32::MAX)? } else { indices.clone() };
         let kind = Kind::Take { arg: self.clone(), indices: indices.cast(DType::I32)?, axis: axis as u8 };
         Ok(Tensor::node(kind, result, self.dtype()))
     }

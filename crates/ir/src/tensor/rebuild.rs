@@ -41,11 +41,7 @@ fn rebuilt(tensor: &Tensor, get: impl Fn(&Tensor) -> Tensor) -> Result<Tensor> {
         Kind::Map { op, args: Args::One(a), .. } => elementwise::map(*op, &[&get(a)]),
         Kind::Map { op, args: Args::Two(a, b), .. } => elementwise::map(*op, &[&get(a), &get(b)]),
         Kind::Map { op, args: Args::Three(a, b, c), .. } => elementwise::map(*op, &[&get(a), &get(b), &get(c)]),
-        Kind::Reduce { op, arg, axes } => {
-            let axes: Vec<isize> = axes.iter().map(|a| a as isize).collect();
-            // An empty set would mean every axis: a 0-d tensor has none to reduce.
-            if axes.is_empty() { Ok(get(arg)) } else { get(arg).reduce(*op, &axes, true) }
-        }
+        Kind::Reduce { op, arg, axes, blank } => get(arg).reduce_kept(*op, *axes, *blank),
         Kind::Scan { op, arg, axis } => get(arg).scan(*op, isize::from(*axis as i8)),
         Kind::Matmul { left, right } => get(left).matmul(&get(right)),
         Kind::Move { arg, by } => get(arg).moved((**by).clone()),

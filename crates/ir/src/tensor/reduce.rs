@@ -14,19 +14,24 @@ impl Tensor {
     /// stay with extent 1.
     pub fn reduce(&self, op: ReduceOp, axes: &[isize], keepdims: bool) -> Result<Tensor> {
         let set = self.shape().axes(axes)?;
-        let kept = self.reduce_kept(op, set)?;
+        let kept = self.reduce_kept(op, set, false)?;
         if keepdims { Ok(kept) } else { kept.drop_axes(set) }
     }
 
-    fn reduce_kept(&self, op: ReduceOp, axes: AxisSet) -> Result<Tensor> {
+    /// Reduces along `axes`, which stay with extent 1. Over no elements, an op without identity is an error, unless
+    /// `blank` says that nothing will look at its result.
+    pub(super) fn reduce_kept(&self, op: ReduceOp, axes: AxisSet, blank: bool) -> Result<Tensor> {
         let arg = self.cast(op.arg_dtype(self.dtype()))?;
         let shape = arg.shape();
+        if let Some(axis) = axes.iter().find(|&axis| axis >= shape.rank()) {
+            return Err(Error::Axis { axis: axis as isize, shape });
+        }
         let empty = axes.iter().any(|axis| shape[axis] == 0);
-        if empty && op.identity(arg.dtype()).is_none() {
+        if empty && !blank && op.identity(arg.dtype()).is_none() {
             return Err(Error::EmptyReduction { op: op.name(), shape });
         }
         let dtype = op.result_dtype(arg.dtype());
-        Ok(Tensor::node(Kind::Reduce { op, arg, axes }, shape.reduced(axes, true), dtype))
+        Ok(Tensor::node(Kind::Reduce { op, arg, axes, blank }, shape.reduced(axes, true), dtype))
     }
 
     /// Takes away axes of extent 1, by a rule that holds for every size of the others.
@@ -108,13 +113,11 @@ impl Tensor {
         shifted.sub(sum.log()?)
     }
 
-    /// `x` less its maximum along `axis`; along an empty axis there is nothing to shift.
+    /// `x` less its maximum along `axis`; along an empty axis there is no maximum, and nothing to take it from.
     fn shifted(&self, axis: isize) -> Result<Tensor> {
         let x = self.cast(DType::F32)?;
-        if x.shape()[x.shape().axis(axis)?] == 0 {
-            return Ok(x);
-        }
-        x.sub(x.reduce(ReduceOp::Max, &[axis], true)?)
+        let set = x.shape().axes(&[axis])?;
+        x.sub(x.reduce_kept(ReduceOp::Max, set, true)?)
     }
 
     /// `(x - mean) / sqrt(var + eps)` along `axis`; scale and shift it with `*` and `+`.
