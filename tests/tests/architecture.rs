@@ -29,7 +29,8 @@ fn everything_named_exists() {
     for (folder, words) in tree().iter().filter(|(folder, _)| folder.contains('/')) {
         assert!(root().join(folder).exists(), "{folder} is named and does not exist");
         for word in words.iter().filter(|w| w.starts_with("src/") || w.ends_with(".rs")) {
-            let path = root().join(folder).join(if word.starts_with("src/") { word.clone() } else { format!("src/{word}") });
+            let path =
+                root().join(folder).join(if word.starts_with("src/") { word.clone() } else { format!("src/{word}") });
             assert!(path.exists(), "{} is named and does not exist", path.display());
             named += 1;
         }

@@ -42,6 +42,10 @@ const LONG_ROW: usize = 256;
 /// Reductions over fewer elements than this run as columns, 1,024 of them at a time.
 const SHORT_REDUCTION: usize = 32;
 
+/// With fewer columns than this, calling kernels for each step costs more than reading rows with a stride. Plain sums
+/// are the exception: they take many steps in one call.
+const FEW_COLUMNS: usize = 24;
+
 impl LoopShape {
     pub(crate) fn new(kernel: &Loops) -> LoopShape {
         let inner_mask = kernel.inner_mask();
@@ -56,6 +60,8 @@ impl LoopShape {
             Form::Map
         } else if size(&inner) < SHORT_REDUCTION && size(&outer) > size(&inner) {
             Form::Columns
+        } else if size(&outer) < FEW_COLUMNS && size(&inner) >= LONG_ROW && !is_plain_reduction(&kernel.body) {
+            Form::Rows
         } else {
             choose(&outer, &inner, &kernel.body, kernel.vars.len())
         };
@@ -104,6 +110,12 @@ impl LoopShape {
     pub(crate) fn first_lane(&self) -> usize {
         self.loops.len() + self.steps.len()
     }
+}
+
+/// Is the body one reduction of what is loaded?
+fn is_plain_reduction(body: &Body) -> bool {
+    matches!(body.insts[..], [Inst::Load { .. }, Inst::Reduce { .. }, ..])
+        && body.insts.iter().filter(|inst| matches!(inst, Inst::Reduce { .. })).count() == 1
 }
 
 /// Variables that run as one.

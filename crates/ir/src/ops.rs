@@ -44,7 +44,7 @@ macro_rules! op_table {
                 (f32 x, f32 y) -> f32 { $crate::lane::floor_div(x, y) } "floor_div({0}, {1})";
                 (i32 x, i32 y) -> i32 { $crate::lane::floor_div_i32(x, y) } "floor_div_i({0}, {1})";
                 (u32 x, u32 y) -> u32 { $crate::lane::floor_div_u32(x, y) } "floor_div_u({0}, {1})";
-            } 12, 0.5, [[7.0, 2.0] 3.0, [8.0, 4.0] 2.0], "x // y, rounded down; an integer divided by 0 is 0";
+            } 12, 2.0, [[7.0, 2.0] 3.0, [8.0, 4.0] 2.0], "x // y, rounded down; an integer divided by 0 is 0";
             Rem rem () {
                 (f32 x, f32 y) -> f32 { $crate::lane::rem(x, y) } "rem({0}, {1})";
                 (i32 x, i32 y) -> i32 { $crate::lane::rem_i32(x, y) } "rem_i({0}, {1})";

@@ -14,9 +14,10 @@ use std::sync::Arc;
 /// a negative step walks backwards. Made by [`s`].
 ///
 /// ```
-/// use breakeven_ir::{DType, Tensor, s};
+/// use breakeven_ir::{DType, Slice, Tensor, s};
 /// let x = Tensor::input("x", DType::F32, [10, 4])?;
-/// assert_eq!(x.slice(&[s(1..-1).step(2), s(..).step(-1)])?.shape().dims(), [4, 4]);
+/// assert_eq!(x.slice(&[s(1..9).step(2), s(..).step(-1)])?.shape().dims(), [4, 4]);
+/// assert_eq!(x.slice(&[Slice::between(1, -1)])?.shape().dims(), [8, 4]);
 /// # Ok::<(), breakeven_ir::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -29,7 +30,8 @@ pub struct Slice {
     pub step: isize,
 }
 
-/// A slice of one axis from a Rust range: `s(..)`, `s(1..)`, `s(..-1)`, `s(2..8).step(3)`.
+/// A slice of one axis from a Rust range: `s(..)`, `s(1..)`, `s(..-1)`, `s(2..8).step(3)`. For `1:-1` there is
+/// [`Slice::between`]: Rust's lints take the range `1..-1` for a mistake.
 pub fn s(range: impl RangeBounds<isize>) -> Slice {
     let start = match range.start_bound() {
         Bound::Included(&i) => Some(i),
@@ -45,6 +47,11 @@ pub fn s(range: impl RangeBounds<isize>) -> Slice {
 }
 
 impl Slice {
+    /// `start:stop`, either of which may be negative.
+    pub fn between(start: isize, stop: isize) -> Slice {
+        Slice { start: Some(start), stop: Some(stop), step: 1 }
+    }
+
     /// The same bounds with another step.
     pub fn step(self, step: isize) -> Slice {
         Slice { step, ..self }
