@@ -5,7 +5,7 @@
 //! computed once and passed as scalars.
 
 use crate::kernels::map::{map_fns, splat_at};
-use crate::kernels::reduce::ReduceFns;
+use crate::kernels::reduce::{ReduceFns, row_dot_at};
 use crate::kernels::scan::ScanFns;
 use crate::level::Level;
 use crate::place::{Bound, Place};
@@ -14,6 +14,7 @@ use crate::shape::{Form, LoopShape};
 use crate::slots;
 use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::{Loops, Plan, Store};
+use breakeven_ir::{DType, Op, ReduceOp};
 
 /// A whole row up to this many lanes stays in L1 and L2 while all phases pass over it.
 const ROW_TILE: usize = 8192;
@@ -43,6 +44,8 @@ struct Lowering<'a> {
     out: TileProgram,
     /// The store that a value is written to in place, and its pointer.
     in_place: Vec<Option<u32>>,
+    /// The two factors of a reduction that sums products.
+    factors: Vec<Option<[Value; 2]>>,
 }
 
 impl TileProgram {
@@ -90,6 +93,7 @@ impl TileProgram {
             phase_of: phases(kernel),
             locs: vec![None; kernel.body.insts.len()],
             in_place: vec![None; kernel.body.insts.len()],
+            factors: factors(kernel, &out),
             masks,
             out,
         };
@@ -101,6 +105,30 @@ impl TileProgram {
     pub(crate) fn whole_rows(&self) -> bool {
         self.shape.form == Form::Rows && self.shape.steps.is_empty() && self.lane_count <= ROW_TILE
     }
+}
+
+/// The factors of each sum of products that runs along rows and whose products nothing else needs: they are multiplied
+/// while they are summed, which spares a slot and a pass.
+fn factors(kernel: &Loops, out: &TileProgram) -> Vec<Option<[Value; 2]>> {
+    let body = &kernel.body;
+    let mut uses = vec![0; body.insts.len()];
+    body.insts.iter().flat_map(Inst::args).for_each(|arg| uses[arg as usize] += 1);
+    kernel.stores.iter().for_each(|store| uses[store.value as usize] += 1);
+    let masks = body.var_masks(out.shape.inner_mask);
+    let of = |inst: &Inst| {
+        let Inst::Reduce { op: ReduceOp::Sum, arg } = *inst else { return None };
+        let along = masks[arg as usize] & out.shape.inner_mask != 0;
+        if out.shape.form != Form::Rows || body.dtypes[arg as usize] != DType::F32 || uses[arg as usize] != 1 || !along
+        {
+            return None;
+        }
+        match body.insts[arg as usize] {
+            Inst::Map { op: Op::Mul, args: [a, b, _], .. } => Some([a, b]),
+            Inst::Map { op: Op::Square, args: [a, ..], .. } => Some([a, a]),
+            _ => None,
+        }
+    };
+    body.insts.iter().map(of).collect()
 }
 
 /// The phase in which each value is available: a reduction's result, one phase after its argument.
@@ -151,10 +179,16 @@ impl Lowering<'_> {
                     let fns = ReduceFns::new(op, self.kernel.body.dtypes[arg as usize], self.level);
                     let scalar = self.out.shape.form == Form::Rows;
                     let dst = self.ptr(if scalar { Target::Cell } else { Target::Slot });
-                    let src = self.vector(arg, &mut body);
                     let reduce = self.out.reductions.len() as u32;
                     self.out.reductions.push(Reduction { fns, dst });
-                    body.push(Step::Reduce { reduce, src });
+                    let step = match self.factors[v] {
+                        Some([a, b]) => {
+                            let (a, b) = (self.vector(a, &mut body), self.vector(b, &mut body));
+                            Step::Dot { f: row_dot_at(self.level), reduce, a, b }
+                        }
+                        None => Step::Reduce { reduce, src: self.vector(arg, &mut body) },
+                    };
+                    body.push(step);
                     reduces.push(reduce);
                     self.locs[v] = Some(Loc { ptr: dst, scalar });
                 }
@@ -221,9 +255,12 @@ impl Lowering<'_> {
     fn needed_in(&self, phase: usize) -> Vec<usize> {
         let insts = &self.kernel.body.insts;
         let mut needed = vec![false; insts.len()];
-        for inst in insts {
-            if let Inst::Reduce { arg, .. } = inst {
-                needed[*arg as usize] |= self.phase_of[*arg as usize] == phase;
+        for (inst, factors) in insts.iter().zip(&self.factors) {
+            if let Inst::Reduce { arg, .. } = inst
+                && self.phase_of[*arg as usize] == phase
+            {
+                let args = factors.unwrap_or([*arg; 2]);
+                args.iter().for_each(|&arg| needed[arg as usize] = true);
             }
         }
         for store in &self.kernel.stores {

@@ -3,7 +3,7 @@
 //! `lower` writes it, `schedule` and `tile` run it.
 
 use crate::kernels::map::MapFn;
-use crate::kernels::reduce::ReduceFns;
+use crate::kernels::reduce::{DotFn, ReduceFns};
 use crate::kernels::scan::ScanFns;
 use crate::place::{Bound, Place};
 use crate::shape::LoopShape;
@@ -65,6 +65,13 @@ pub(crate) enum Step {
     Reduce {
         reduce: u32,
         src: Ptr,
+    },
+    /// The sum of products of two vectors along a row.
+    Dot {
+        f: DotFn,
+        reduce: u32,
+        a: Ptr,
+        b: Ptr,
     },
     Scan {
         scan: u32,
@@ -158,6 +165,7 @@ impl Step {
             Step::Map { args, arity, .. } => (*args, usize::from(*arity)),
             Step::Gather { position, .. } => ([*position; 3], 1),
             Step::Reduce { src, .. } | Step::Scan { src, .. } | Step::Store { src, .. } => ([*src; 3], 1),
+            Step::Dot { a, b, .. } => ([*a, *b, 0], 2),
             Step::Fill { .. } | Step::Arange { .. } | Step::Inside { .. } => ([0; 3], 0),
         };
         args.into_iter().take(count)
@@ -172,7 +180,7 @@ impl Step {
             | Step::Inside { dst, .. }
             | Step::Gather { dst, .. }
             | Step::Scan { dst, .. } => Some(*dst),
-            Step::Reduce { .. } | Step::Store { .. } => None,
+            Step::Reduce { .. } | Step::Dot { .. } | Step::Store { .. } => None,
         }
     }
 }

@@ -268,6 +268,9 @@ impl Frame<'_> {
                         f(self.ptr(*dst), self.ptr(*a), self.ptr(*b), self.ptr(*c), n);
                     }
                     Step::Reduce { reduce, src } => self.reduce(*reduce, *src),
+                    Step::Dot { f, reduce, a, b } => {
+                        f(self.ptr(*a), self.ptr(*b), self.n, self.accs.add(*reduce as usize));
+                    }
                     _ => self.rare_step(step),
                 }
             }
@@ -293,7 +296,7 @@ impl Frame<'_> {
         // SAFETY: see the impl.
         unsafe {
             match step {
-                Step::Map { .. } | Step::Reduce { .. } => unreachable!("handled by the caller"),
+                Step::Map { .. } | Step::Reduce { .. } | Step::Dot { .. } => unreachable!("handled by the caller"),
                 Step::Fill { load, dst, one } => {
                     let access = &program.loads[*load as usize];
                     let (base, dst) = (self.run.buffers.base(access.buffer), self.ptr(*dst));
