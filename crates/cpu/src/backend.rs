@@ -4,7 +4,7 @@ use crate::blocks::Blocks;
 use crate::level::Level;
 use crate::prepared::{PreparedPlan, Shared};
 use crate::scratch::Scratches;
-use crate::team::Team;
+use crate::team::{Sleep, Team};
 use crate::threads::Pool;
 use breakeven_ir::backend::{Backend, Prepared, RunError};
 use breakeven_ir::plan::Plan;
@@ -26,7 +26,8 @@ impl Cpu {
     pub fn with_level(threads: usize, level: Level) -> std::io::Result<Cpu> {
         let pool = Pool::new(threads)?;
         let name = format!("{} threads, {}", pool.threads(), level.name());
-        let shared = Shared { pool, level, scratches: Scratches::default(), blocks: Arc::default() };
+        let shared =
+            Shared { pool, sleep: Sleep::default(), level, scratches: Scratches::default(), blocks: Arc::default() };
         Ok(Cpu { shared: Arc::new(shared), name })
     }
 
@@ -50,7 +51,7 @@ impl Cpu {
         );
         let (base, len) = (Base(bytes.as_mut_ptr()), bytes.len());
         let pool = &self.shared.pool;
-        Team { pool, parallel: Team::pays(pool, ns) }.over(offsets.len(), 1, |part| {
+        Team { pool, parallel: Team::pays(pool, &self.shared.sleep, ns) }.over(offsets.len(), 1, |part| {
             let (from, to) = (offsets[part.start], offsets.get(part.end).copied().unwrap_or(len));
             // SAFETY: the offsets ascend and stay inside, so that ranges are disjoint; each is visited once.
             let bytes = unsafe { std::slice::from_raw_parts_mut(base.get().add(from), to - from) };

@@ -7,7 +7,7 @@ use crate::program::TileProgram;
 use crate::schedule::{Buffers, Run};
 use crate::scratch::Scratches;
 use crate::shape::Form;
-use crate::team::{Team, Work};
+use crate::team::{Sleep, Team, Work};
 use crate::threads::Pool;
 use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Timings};
 use breakeven_ir::expr::Inst;
@@ -19,6 +19,7 @@ use std::time::Instant;
 /// What prepared plans keep alive.
 pub(crate) struct Shared {
     pub(crate) pool: Pool,
+    pub(crate) sleep: Sleep,
     pub(crate) level: Level,
     pub(crate) scratches: Scratches,
     pub(crate) blocks: Arc<Blocks>,
@@ -73,7 +74,7 @@ impl Ready {
     /// # Safety
     /// As for [`TileProgram::run`].
     unsafe fn run(&self, shared: &Shared, buffers: Buffers, wrong: &AtomicI64, threads: bool) -> bool {
-        let ((), parallel) = self.work.run(&shared.pool, threads, |team| {
+        let ((), parallel) = self.work.run(&shared.pool, &shared.sleep, threads, |team| {
             let run = Run { buffers, scratches: &shared.scratches, team, wrong };
             // SAFETY: passed on.
             unsafe {

@@ -51,7 +51,7 @@ impl Buffers {
 }
 
 /// Elements of a chunk of one long row: each gets an accumulator of its own.
-const ROW_CHUNK: usize = 65_536;
+const ROW_CHUNK: usize = 16_384;
 /// Steps of a chunk of columns whose reduction is split.
 const STEP_CHUNK: usize = 512;
 /// What a run of a kernel needs besides its program.

@@ -7,8 +7,12 @@ use std::time::Instant;
 
 /// Work that is split among awake helpers from here on: 2.2 us of work take 1.4 us on two threads, 1 us takes no less.
 const WARM_NS: u64 = 2_500;
-/// Work for which it pays to wake a sleeping helper: the call costs 10-18 us, and it arrives after 40-125 us.
+/// Work for which it pays at once to wake a sleeping helper: the call costs 10-18 us, and it arrives after 40-125 us.
 const COLD_NS: u64 = 80_000;
+/// What sleeping helpers may have cost before they are woken for the work that keeps coming: about what waking costs.
+const WAKE_NS: u64 = 40_000;
+/// Calls further apart than this have nothing to do with each other: a helper would have gone back to sleep.
+const LULL_NS: u64 = 500_000;
 /// Chunks for each thread: enough to even out a core that is busy elsewhere, few enough to cost nothing.
 const CHUNKS: usize = 8;
 
@@ -21,8 +25,8 @@ pub(crate) struct Team<'a> {
 
 impl Team<'_> {
     /// Do `ns` of work on one thread pay for more?
-    pub(crate) fn pays(pool: &Pool, ns: u64) -> bool {
-        pool.threads() > 1 && ns > if pool.awake() { WARM_NS } else { COLD_NS }
+    pub(crate) fn pays(pool: &Pool, sleep: &Sleep, ns: u64) -> bool {
+        ns > WARM_NS && pool.threads() > 1 && (pool.awake() || ns > COLD_NS || sleep.costs(ns))
     }
 
     /// Calls `work` with ranges that make up `0..count`, each at least `grain` long.
@@ -35,6 +39,33 @@ impl Team<'_> {
             return;
         }
         self.pool.run(chunks, &|chunk| work(count * chunk / chunks..count * (chunk + 1) / chunks));
+    }
+}
+
+/// What it has cost lately that helpers sleep. One call in a while is not worth waking them; a loop of calls is, and
+/// it is known by what it has lost, as with skis that are rented until they might have been bought.
+pub(crate) struct Sleep {
+    start: Instant,
+    last_ns: AtomicU64,
+    lost_ns: AtomicU64,
+}
+
+impl Default for Sleep {
+    fn default() -> Sleep {
+        Sleep { start: Instant::now(), last_ns: AtomicU64::new(0), lost_ns: AtomicU64::new(0) }
+    }
+}
+
+impl Sleep {
+    /// Counts `ns` of work that runs on one thread; true once enough was lost for helpers to be woken.
+    fn costs(&self, ns: u64) -> bool {
+        let now = self.start.elapsed().as_nanos() as u64;
+        let lull = now.saturating_sub(self.last_ns.swap(now, Ordering::Relaxed)) > LULL_NS;
+        let before = if lull { 0 } else { self.lost_ns.load(Ordering::Relaxed) };
+        let lost = before + ns / 2;
+        let wake = lost > WAKE_NS;
+        self.lost_ns.store(if wake { 0 } else { lost }, Ordering::Relaxed);
+        wake
     }
 }
 
@@ -54,9 +85,15 @@ impl Work {
     }
 
     /// Runs `work` with as many threads as pay, and learns from it now and then: reading the clock costs 50 ns a run.
-    pub(crate) fn run<R>(&self, pool: &Pool, threads: bool, work: impl FnOnce(Team<'_>) -> R) -> (R, bool) {
+    pub(crate) fn run<R>(
+        &self,
+        pool: &Pool,
+        sleep: &Sleep,
+        threads: bool,
+        work: impl FnOnce(Team<'_>) -> R,
+    ) -> (R, bool) {
         let ns = self.ns();
-        let parallel = threads && Team::pays(pool, ns);
+        let parallel = threads && Team::pays(pool, sleep, ns);
         let run = self.runs.load(Ordering::Relaxed);
         // Tasks that run side by side would fight for the counter's cache line.
         if run >= 8 && !threads {

@@ -199,8 +199,10 @@ impl Frame<'_> {
     pub(crate) unsafe fn row_tiles(&mut self, body: &[Step], tiles: Range<usize>) {
         let program = self.program;
         let (per_row, lanes) = (program.tiles_per_row, program.lane_count);
-        for tile in tiles {
-            let (step, first) = (tile / per_row, tile % per_row * program.tile);
+        // Counted along rather than divided: two divisions cost as much as a short row.
+        let (mut step, mut at) = if tiles.start == 0 { (0, 0) } else { (tiles.start / per_row, tiles.start % per_row) };
+        for _ in tiles {
+            let first = at * program.tile;
             self.set_steps(step);
             self.lanes(first, program.tile.min(lanes - first));
             self.position = step * lanes + first;
@@ -208,6 +210,10 @@ impl Frame<'_> {
             unsafe {
                 self.follow(&program.inner);
                 self.steps(body);
+            }
+            at += 1;
+            if at == per_row {
+                (step, at) = (step + 1, 0);
             }
         }
     }

@@ -24,23 +24,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// ```
 pub struct Many {
     data: Buffer,
-    tasks: Vec<Task>,
+    /// Which bound program each task ran.
+    tasks: Vec<u32>,
+    /// Where the results of each task begin.
+    offsets: Vec<usize>,
     bounds: Vec<Arc<Bound>>,
     failed: HashMap<usize, RunError>,
     outputs: usize,
 }
 
-/// Which bound program a task runs, and where its results begin.
-#[derive(Clone, Copy)]
-struct Task {
-    bound: u32,
-    offset: usize,
-}
-
 impl Many {
     pub(crate) fn run<'a, T: AsRef<[View<'a>]> + Sync>(program: &Arc<Inner>, tasks: &[T]) -> Result<Many> {
         let mut sizes = Sizes::new(program);
-        let mut list: Vec<Task> = Vec::with_capacity(tasks.len());
+        let mut list: Vec<u32> = Vec::with_capacity(tasks.len());
+        let mut offsets: Vec<usize> = Vec::with_capacity(tasks.len());
         let mut inputs: Vec<&[u8]> = Vec::with_capacity(tasks.len() * program.input_count());
         let (mut bytes, mut work_ns) = (0usize, 0u64);
         let mut last: Option<(&[View<'_>], u32)> = None;
@@ -52,12 +49,13 @@ impl Many {
                 _ => sizes.find(values)?,
             };
             last = Some((values, bound));
-            list.push(Task { bound, offset: bytes });
+            list.push(bound);
+            offsets.push(bytes);
             let size = &sizes.list[bound as usize];
             (bytes, work_ns) = (bytes + size.stride, work_ns + size.ns);
         }
-        for (task, entry) in tasks.iter().zip(&list) {
-            sizes.list[entry.bound as usize].bound.push_inputs(task.as_ref(), &mut inputs);
+        for (task, &bound) in tasks.iter().zip(&list) {
+            sizes.list[bound as usize].bound.push_inputs(task.as_ref(), &mut inputs);
         }
         let mut block = program.engine.cpu.blocks().take(bytes)?;
         let failed = Mutex::new(HashMap::new());
@@ -66,8 +64,8 @@ impl Many {
         // Few tasks that are each worth several threads run one after the other; else each runs on one thread.
         if tasks.len() < 2 * program.engine.threads {
             let mut rest = block.as_mut_bytes();
-            for (at, task) in list.iter().enumerate() {
-                let size = &sizes_ref[task.bound as usize];
+            for (at, &bound) in list.iter().enumerate() {
+                let size = &sizes_ref[bound as usize];
                 let (results, tail) = std::mem::take(&mut rest).split_at_mut(size.stride);
                 rest = tail;
                 let plan = size.bound.prepared.plan();
@@ -78,13 +76,12 @@ impl Many {
                 }
             }
         } else {
-            let offsets: Vec<usize> = list.iter().map(|task| task.offset).collect();
             program.engine.cpu.for_each_range(block.as_mut_bytes(), &offsets, work_ns, |range, results| {
                 let mut at = range.start;
                 let mut rest = results;
                 while at < range.end {
-                    let bound = list_ref[at].bound;
-                    let run = list_ref[at..range.end].iter().take_while(|t| t.bound == bound).count();
+                    let bound = list_ref[at];
+                    let run = list_ref[at..range.end].iter().take_while(|&&b| b == bound).count();
                     let size = &sizes_ref[bound as usize];
                     let (results, tail) = std::mem::take(&mut rest).split_at_mut(run * size.stride);
                     rest = tail;
@@ -102,7 +99,7 @@ impl Many {
         let outputs = program.bound.prepared.plan().outputs.len();
         drop(inputs);
         let bounds = sizes.list.into_iter().map(|size| size.bound).collect();
-        Ok(Many { data, tasks: list, bounds, failed, outputs })
+        Ok(Many { data, tasks: list, offsets, bounds, failed, outputs })
     }
 
     /// How many tasks there were.
@@ -140,13 +137,13 @@ impl Many {
         }
         let found =
             self.tasks.get(task).ok_or(Error::Count { what: "tasks", found: task + 1, expected: self.len() })?;
-        let plan = self.bounds[found.bound as usize].prepared.plan();
+        let plan = self.bounds[*found as usize].prepared.plan();
         let id = *plan.outputs.get(output).ok_or(Error::Count {
             what: "outputs",
             found: output + 1,
             expected: self.outputs,
         })?;
-        let mut at = found.offset;
+        let mut at = self.offsets[task];
         for info in output_buffers(plan) {
             if info.place == plan.buffer(id).place {
                 return Ok((at..at + info.bytes(), info.dtype, info.shape));
@@ -167,6 +164,8 @@ impl std::fmt::Debug for Many {
 struct Sizes<'a> {
     program: &'a Arc<Inner>,
     list: Vec<Size>,
+    /// The shapes of size 0; those of the others are looked up.
+    first: Vec<Shape>,
     by_shapes: HashMap<Vec<Shape>, u32>,
     shapes: Vec<Shape>,
 }
@@ -184,7 +183,7 @@ const TASK_NS: u64 = 40;
 
 impl<'a> Sizes<'a> {
     fn new(program: &'a Arc<Inner>) -> Sizes<'a> {
-        Sizes { program, list: vec![], by_shapes: HashMap::new(), shapes: vec![] }
+        Sizes { program, list: vec![], first: vec![], by_shapes: HashMap::new(), shapes: vec![] }
     }
 
     /// The number of the size of these values.
@@ -194,6 +193,9 @@ impl<'a> Sizes<'a> {
         for (at, view) in values.iter().enumerate() {
             self.shapes.push(task_shape(self.program, at, view)?);
         }
+        if self.shapes == self.first && !self.list.is_empty() {
+            return Ok(0);
+        }
         if let Some(&at) = self.by_shapes.get(&self.shapes) {
             return Ok(at);
         }
@@ -201,12 +203,16 @@ impl<'a> Sizes<'a> {
         let (stride, ns) = (task_bytes(bound.prepared.plan()), bound.prepared.estimate_ns() + TASK_NS);
         self.list.push(Size { bound, stride, ns });
         let at = self.list.len() as u32 - 1;
-        self.by_shapes.insert(self.shapes.clone(), at);
+        if self.first.is_empty() {
+            self.first = std::mem::take(&mut self.shapes);
+        } else {
+            self.by_shapes.insert(self.shapes.clone(), at);
+        }
         Ok(at)
     }
 
     /// Where the inputs of each task begin in the list of all of them.
-    fn input_starts(&self, tasks: &[Task]) -> impl Fn(usize) -> usize + use<> {
+    fn input_starts(&self, tasks: &[u32]) -> impl Fn(usize) -> usize + use<> {
         let counts: Vec<usize> = self.list.iter().map(|s| s.bound.prepared.plan().inputs).collect();
         let same = counts.windows(2).all(|pair| pair[0] == pair[1]);
         let each = counts.first().copied().unwrap_or(0);
@@ -218,7 +224,7 @@ impl<'a> Sizes<'a> {
                 .iter()
                 .scan(0, |at, task| {
                     let start = *at;
-                    *at += counts[task.bound as usize];
+                    *at += counts[*task as usize];
                     Some(start)
                 })
                 .collect()

@@ -36,7 +36,7 @@ pub(crate) struct Inner {
     pub(crate) engine: Arc<Shared>,
     inputs: Vec<Tensor>,
     outputs: Vec<Tensor>,
-    pub(crate) bound: Bound,
+    pub(crate) bound: Arc<Bound>,
     /// The same program for inputs of other shapes.
     others: Mutex<HashMap<Vec<Shape>, Arc<Bound>>>,
 }
@@ -120,7 +120,7 @@ impl Program {
                 return Err(breakeven_ir::Error::RepeatedInput { name: name.into() }.into());
             }
         }
-        let bound = Bound::new(&engine, inputs, outputs)?;
+        let bound = Arc::new(Bound::new(&engine, inputs, outputs)?);
         let own = |tensors: &[&Tensor]| tensors.iter().map(|t| (*t).clone()).collect();
         let (inputs, outputs) = (own(inputs), own(outputs));
         Ok(Program { inner: Arc::new(Inner { engine, inputs, outputs, bound, others: Mutex::default() }) })
@@ -280,6 +280,9 @@ impl Inner {
 
     /// The program at these input shapes.
     pub(crate) fn at_shapes(&self, shapes: &[Shape]) -> Result<Arc<Bound>> {
+        if self.inputs.iter().zip(shapes).all(|(input, shape)| input.shape() == *shape) {
+            return Ok(self.bound.clone());
+        }
         let lock = || self.others.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bound) = lock().get(shapes) {
             return Ok(bound.clone());

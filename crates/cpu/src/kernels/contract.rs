@@ -25,16 +25,13 @@ pub(crate) struct Gemm {
 /// Up to this many multiply-adds the unpacked kernel wins: 1,000 products of 32x32 take 487-725 us with it and
 /// 654-871 us with packing.
 const SMALL: usize = 64 * 64 * 64;
-/// Rows and columns that the unpacked kernel keeps in registers: 4 x 32 are 8 AVX-512 or 16 AVX2 accumulators.
-const ROWS: usize = 4;
-const COLUMNS: usize = 32;
 
 /// # Safety
 /// The matrices are readable and `dst` is writable over their extents, and `dst` overlaps neither.
 pub(crate) unsafe fn gemm(level: Level, g: &Gemm) {
     if g.m * g.n * g.k <= SMALL && g.right.column == 1 && g.n >= 8 {
         // SAFETY: passed on.
-        unsafe { small_at(level)(g) };
+        unsafe { small(level, g) };
         return;
     }
     #[cfg(target_arch = "x86_64")]
@@ -111,24 +108,58 @@ unsafe fn packed_x86(level: Level, g: &Gemm) {
     }
 }
 
-leveled! { fn small_at<;>(g: &Gemm) => small }
+leveled! { fn small_wide_at<;>(g: &Gemm) => small_wide }
+leveled! { fn small_narrow_at<;>(g: &Gemm) => small_narrow }
 
+/// The unpacked kernel whose accumulators fill the level's registers.
+///
 /// # Safety
 /// As for [`gemm`], with contiguous rows of `right`.
+unsafe fn small(level: Level, g: &Gemm) {
+    #[cfg(target_arch = "x86_64")]
+    let wide = level == Level::Avx512;
+    #[cfg(not(target_arch = "x86_64"))]
+    let wide = false;
+    // SAFETY: passed on.
+    unsafe { if wide { small_wide_at(level)(g) } else { small_narrow_at(level)(g) } }
+}
+
+/// 8 x 32 accumulators: 16 of the 32 registers of AVX-512.
+///
+/// # Safety
+/// As for [`small`].
 #[inline(always)]
-unsafe fn small<const FMA: bool>(g: &Gemm) {
+unsafe fn small_wide<const FMA: bool>(g: &Gemm) {
+    // SAFETY: passed on.
+    unsafe { blocks::<FMA, 8, 32>(g) }
+}
+
+/// 4 x 16 accumulators: 8 of the 16 registers of AVX2.
+///
+/// # Safety
+/// As for [`small`].
+#[inline(always)]
+unsafe fn small_narrow<const FMA: bool>(g: &Gemm) {
+    // SAFETY: passed on.
+    unsafe { blocks::<FMA, 4, 16>(g) }
+}
+
+/// # Safety
+/// As for [`small`].
+#[inline(always)]
+unsafe fn blocks<const FMA: bool, const R: usize, const C: usize>(g: &Gemm) {
     let mut i = 0;
     while i < g.m {
-        let rows = ROWS.min(g.m - i);
+        let rows = R.min(g.m - i);
         let mut j = 0;
         while j < g.n {
-            let columns = COLUMNS.min(g.n - j);
+            let columns = C.min(g.n - j);
             // SAFETY: the block is inside the product.
             unsafe {
-                if rows == ROWS && columns == COLUMNS {
-                    block::<FMA>(g, i, j);
+                if rows == R && columns == C {
+                    block::<FMA, R, C>(g, i, j);
                 } else {
-                    edge::<FMA>(g, i, j, rows, columns);
+                    edge::<FMA, C>(g, i, j, rows, columns);
                 }
             }
             j += columns;
@@ -147,21 +178,21 @@ fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
 /// # Safety
 /// The block at (i, j) is inside the product.
 #[inline(always)]
-unsafe fn block<const FMA: bool>(g: &Gemm, i: usize, j: usize) {
-    let mut acc = [[0f32; COLUMNS]; ROWS];
+unsafe fn block<const FMA: bool, const R: usize, const C: usize>(g: &Gemm, i: usize, j: usize) {
+    let mut acc = [[0f32; C]; R];
     // SAFETY: every element is inside its matrix.
     unsafe {
         for p in 0..g.k as isize {
-            let b = g.right.base.offset(p * g.right.row + j as isize).cast::<[f32; COLUMNS]>().read_unaligned();
-            for r in 0..ROWS {
+            let b = g.right.base.offset(p * g.right.row + j as isize).cast::<[f32; C]>().read_unaligned();
+            for r in 0..R {
                 let a = *g.left.base.offset((i + r) as isize * g.left.row + p * g.left.column);
-                for c in 0..COLUMNS {
+                for c in 0..C {
                     acc[r][c] = fma::<FMA>(a, b[c], acc[r][c]);
                 }
             }
         }
-        for r in 0..ROWS {
-            g.dst.offset((i + r) as isize * g.dst_row + j as isize).cast::<[f32; COLUMNS]>().write_unaligned(acc[r]);
+        for r in 0..R {
+            g.dst.offset((i + r) as isize * g.dst_row + j as isize).cast::<[f32; C]>().write_unaligned(acc[r]);
         }
     }
 }
@@ -171,17 +202,17 @@ unsafe fn block<const FMA: bool>(g: &Gemm, i: usize, j: usize) {
 /// # Safety
 /// The block at (i, j) of that many rows and columns is inside the product.
 #[inline(always)]
-unsafe fn edge<const FMA: bool>(g: &Gemm, i: usize, j: usize, rows: usize, columns: usize) {
+unsafe fn edge<const FMA: bool, const C: usize>(g: &Gemm, i: usize, j: usize, rows: usize, columns: usize) {
     for r in i..i + rows {
-        let mut acc = [0f32; COLUMNS];
+        let mut acc = [0f32; C];
         // SAFETY: every element is inside its matrix.
         unsafe {
             for p in 0..g.k as isize {
                 let a = *g.left.base.offset(r as isize * g.left.row + p * g.left.column);
                 let b = g.right.base.offset(p * g.right.row + j as isize);
-                if columns == COLUMNS {
-                    let b = b.cast::<[f32; COLUMNS]>().read_unaligned();
-                    for c in 0..COLUMNS {
+                if columns == C {
+                    let b = b.cast::<[f32; C]>().read_unaligned();
+                    for c in 0..C {
                         acc[c] = fma::<FMA>(a, b[c], acc[c]);
                     }
                 } else {

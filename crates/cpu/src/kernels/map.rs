@@ -90,12 +90,19 @@ unsafe fn store(dst: *mut u32, at: usize, n: usize, lanes: [u32; W]) {
     }
 }
 
-/// Runs `chunk(at, lanes)` over `n` lanes, whole chunks first.
+/// From this many lanes on it pays to write whole cache lines: an AVX-512 store across two lines costs twice as much.
+const ALIGN_FROM: usize = 512;
+
+/// Runs `chunk(at, lanes)` over `n` lanes written to `dst`: lanes up to a cache line of `dst`, whole chunks, the rest.
 #[inline(always)]
-fn chunks(n: usize, mut chunk: impl FnMut(usize, usize)) {
-    let whole = n / W * W;
+fn chunks(dst: *mut u32, n: usize, mut chunk: impl FnMut(usize, usize)) {
     let mut at = 0;
-    while at < whole {
+    if n >= ALIGN_FROM && !(dst as usize).is_multiple_of(64) && (dst as usize).is_multiple_of(4) {
+        at = (64 - dst as usize % 64) / 4;
+        chunk(0, at);
+    }
+    let end = at + (n - at) / W * W;
+    while at < end {
         chunk(at, W);
         at += W;
     }
@@ -143,7 +150,7 @@ unsafe fn one<const FMA: bool, L: Lane1>(dst: *mut u32, a: *const u32, _: *const
         }
     }
     // SAFETY: the caller's pointers hold `n` lanes.
-    chunks(n, |at, n| unsafe { chunk::<FMA, L>(dst, a, at, n) });
+    chunks(dst, n, |at, n| unsafe { chunk::<FMA, L>(dst, a, at, n) });
 }
 
 /// Patched lanes are large magnitudes: above the bits of this bound a chunk is looked at lane by lane. The rows' own
@@ -164,7 +171,7 @@ unsafe fn two<const FMA: bool, L: Lane2, const SA: bool, const SB: bool>(
     // SAFETY: every pointer holds at least one lane.
     let (sa, sb) = unsafe { (a.read_unaligned(), b.read_unaligned()) };
     // SAFETY: the caller's pointers hold `n` lanes, or one.
-    chunks(n, |at, n| unsafe {
+    chunks(dst, n, |at, n| unsafe {
         let x = if SA { [0; W] } else { load(a, at, n) };
         let y = if SB { [0; W] } else { load(b, at, n) };
         let mut out = [0; W];
@@ -189,7 +196,7 @@ unsafe fn three<const FMA: bool, L: Lane3, const SB: bool, const SC: bool>(
     // SAFETY: every pointer holds at least one lane.
     let (sb, sc) = unsafe { (b.read_unaligned(), c.read_unaligned()) };
     // SAFETY: the caller's pointers hold `n` lanes, or one.
-    chunks(n, |at, n| unsafe {
+    chunks(dst, n, |at, n| unsafe {
         let x = load(a, at, n);
         let y = if SB { [0; W] } else { load(b, at, n) };
         let z = if SC { [0; W] } else { load(c, at, n) };
@@ -296,7 +303,7 @@ unsafe fn splat<const FMA: bool>(dst: *mut u32, a: *const u32, _: *const u32, _:
     // SAFETY: the caller's pointers hold that many lanes.
     let lanes = [unsafe { a.read_unaligned() }; W];
     // SAFETY: as above.
-    chunks(n, |at, n| unsafe { store(dst, at, n, lanes) });
+    chunks(dst, n, |at, n| unsafe { store(dst, at, n, lanes) });
 }
 leveled! {
     /// One lane repeated.

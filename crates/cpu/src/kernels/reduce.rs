@@ -88,6 +88,14 @@ unsafe fn lane<T: LaneBits>(src: *const u32, at: usize) -> T {
     T::from_lane_bits(unsafe { src.add(at).read_unaligned() })
 }
 
+/// Folds the second `WIDTH` lanes into the first.
+#[inline(always)]
+fn halve<F: Fold, const WIDTH: usize>(acc: &mut [F::T; LANES]) {
+    for k in 0..WIDTH {
+        acc[k] = F::fold(acc[k], acc[k + WIDTH]);
+    }
+}
+
 /// The fold of `n` lanes, in [`LANES`] chains.
 ///
 /// # Safety
@@ -109,13 +117,13 @@ unsafe fn fold_lanes<F: Fold>(src: *const u32, n: usize) -> F::T {
         // SAFETY: `whole + k < n`.
         acc[k] = F::fold(acc[k], unsafe { lane(src, whole + k) });
     }
-    let mut width = LANES / 2;
-    while width > 0 {
-        for k in 0..width {
-            acc[k] = F::fold(acc[k], acc[k + width]);
-        }
-        width /= 2;
-    }
+    // Halved while it is wide enough for vectors; every width is a constant, so that the loops are unrolled.
+    halve::<F, 32>(&mut acc);
+    halve::<F, 16>(&mut acc);
+    halve::<F, 8>(&mut acc);
+    halve::<F, 4>(&mut acc);
+    halve::<F, 2>(&mut acc);
+    halve::<F, 1>(&mut acc);
     acc[0]
 }
 
