@@ -4,7 +4,7 @@
 //! written in place; only what lies between goes through slots in L1. Values that do not differ between lanes are
 //! computed once and passed as scalars.
 
-use crate::kernels::map::{map_fns, splat_at};
+use crate::kernels::map::{exp_sub_fns, map_fns, splat_at};
 use crate::kernels::reduce::{ReduceFns, row_dot_at};
 use crate::kernels::scan::ScanFns;
 use crate::level::Level;
@@ -46,6 +46,8 @@ struct Lowering<'a> {
     in_place: Vec<Option<u32>>,
     /// The two factors of a reduction that sums products.
     factors: Vec<Option<[Value; 2]>>,
+    /// The two sides of the difference that an exponential takes in.
+    exponents: Vec<Option<[Value; 2]>>,
 }
 
 impl TileProgram {
@@ -94,6 +96,7 @@ impl TileProgram {
             locs: vec![None; kernel.body.insts.len()],
             in_place: vec![None; kernel.body.insts.len()],
             factors: factors(kernel, &out),
+            exponents: exponents(kernel),
             masks,
             out,
         };
@@ -107,13 +110,35 @@ impl TileProgram {
     }
 }
 
+/// The differences that the very next step exponentiates and nothing else needs: softmax in one pass less.
+fn exponents(kernel: &Loops) -> Vec<Option<[Value; 2]>> {
+    let body = &kernel.body;
+    let uses = uses(kernel);
+    let of = |(v, inst): (usize, &Inst)| {
+        let Inst::Map { op: Op::Exp, args: [arg, ..], .. } = *inst else { return None };
+        match body.insts[arg as usize] {
+            Inst::Map { op: Op::Sub, args: [a, b, _], .. } if uses[arg as usize] == 1 && arg as usize + 1 == v => {
+                Some([a, b])
+            }
+            _ => None,
+        }
+    };
+    body.insts.iter().enumerate().map(of).collect()
+}
+
+/// How often each value is used or stored.
+fn uses(kernel: &Loops) -> Vec<usize> {
+    let mut uses = vec![0; kernel.body.insts.len()];
+    kernel.body.insts.iter().flat_map(Inst::args).for_each(|arg| uses[arg as usize] += 1);
+    kernel.stores.iter().for_each(|store| uses[store.value as usize] += 1);
+    uses
+}
+
 /// The factors of each sum of products that runs along rows and whose products nothing else needs: they are multiplied
 /// while they are summed, which spares a slot and a pass.
 fn factors(kernel: &Loops, out: &TileProgram) -> Vec<Option<[Value; 2]>> {
     let body = &kernel.body;
-    let mut uses = vec![0; body.insts.len()];
-    body.insts.iter().flat_map(Inst::args).for_each(|arg| uses[arg as usize] += 1);
-    kernel.stores.iter().for_each(|store| uses[store.value as usize] += 1);
+    let uses = uses(kernel);
     let masks = body.var_masks(out.shape.inner_mask);
     let of = |inst: &Inst| {
         let Inst::Reduce { op: ReduceOp::Sum, arg } = *inst else { return None };
@@ -216,6 +241,22 @@ impl Lowering<'_> {
         self.out.estimate_ps = self.estimate();
     }
 
+    /// Is `v` a difference that an exponential takes in?
+    fn taken_in(&self, v: usize) -> bool {
+        let next = self.exponents.get(v + 1).copied().flatten().is_some();
+        next && matches!(self.kernel.body.insts[v], Inst::Map { op: Op::Sub, .. })
+    }
+
+    /// The values that computing `v` takes, and how many: those of the difference for an exponential that takes it in.
+    fn args(&self, v: usize) -> ([Value; 3], usize) {
+        if let Some([a, b]) = self.exponents[v] {
+            return ([a, b, 0], 2);
+        }
+        let mut args = [0; 3];
+        let count = self.kernel.body.insts[v].args().zip(&mut args).map(|(arg, slot)| *slot = arg).count();
+        (args, count)
+    }
+
     /// Does the value differ along what is reduced?
     fn is_inner(&self, v: usize) -> bool {
         self.masks[v] & self.out.shape.inner_mask != 0
@@ -270,7 +311,7 @@ impl Lowering<'_> {
         for v in (0..insts.len()).rev() {
             needed[v] &= self.is_inner(v) && self.locs[v].is_none();
             if needed[v] {
-                insts[v].args().for_each(|a| needed[a as usize] = true);
+                self.args(v).0.into_iter().take(self.args(v).1).for_each(|a| needed[a as usize] = true);
             }
         }
         (0..insts.len()).filter(|&v| needed[v]).collect()
@@ -280,7 +321,8 @@ impl Lowering<'_> {
     fn outer_level(&mut self, phase: usize, steps: &mut Vec<Step>) {
         for v in 0..self.kernel.body.insts.len() {
             let reduce = matches!(self.kernel.body.insts[v], Inst::Reduce { .. });
-            if self.phase_of[v] == phase && !self.is_inner(v) && !reduce && self.locs[v].is_none() {
+            if self.phase_of[v] == phase && !self.is_inner(v) && !reduce && self.locs[v].is_none() && !self.taken_in(v)
+            {
                 self.emit(v, steps);
             }
         }
@@ -428,15 +470,18 @@ impl Lowering<'_> {
                 });
                 Loc { ptr: dst, scalar }
             }
-            Inst::Map { op, signature, args } => {
-                let arity = op.row().arity;
+            Inst::Map { op, signature, .. } => {
+                let (args, arity) = self.args(v);
                 let mut locs = [Loc { ptr: 0, scalar: false }; 3];
                 for at in 0..arity {
                     locs[at] = self.loc(args[at]);
                 }
                 // One lane if all arguments are: but what differs from step to step is computed where it is used.
                 let one = locs[..arity].iter().all(|l| l.scalar);
-                let fns = map_fns(op, signature, self.level);
+                let fns = match self.exponents[v] {
+                    Some(_) => exp_sub_fns(self.level),
+                    None => map_fns(op, signature, self.level),
+                };
                 let mut scalars = [false; 3];
                 (0..arity).for_each(|at| scalars[at] = locs[at].scalar && !one);
                 let f = match fns.version(scalars) {

@@ -91,7 +91,7 @@ unsafe fn store(dst: *mut u32, at: usize, n: usize, lanes: [u32; W]) {
 }
 
 /// From this many lanes on it pays to write whole cache lines: an AVX-512 store across two lines costs twice as much.
-const ALIGN_FROM: usize = 512;
+const ALIGN_FROM: usize = 4096;
 
 /// Runs `chunk(at, lanes)` over `n` lanes written to `dst`: lanes up to a cache line of `dst`, whole chunks, the rest.
 #[inline(always)]
@@ -295,6 +295,23 @@ macro_rules! map_table {
     };
 }
 op_table!(map_table);
+
+/// `exp(a - b)`: the heart of softmax in one pass.
+struct ExpSub;
+impl Lane2 for ExpSub {
+    type A = f32;
+    type B = f32;
+    type O = f32;
+    #[inline(always)]
+    fn lane<const FMA: bool>(a: f32, b: f32) -> f32 {
+        breakeven_ir::lane::exp::<FMA>(a - b)
+    }
+}
+
+/// The kernels of `exp(a - b)` at `level`.
+pub(crate) fn exp_sub_fns(level: Level) -> MapFns {
+    fns2::<ExpSub>(level)
+}
 
 /// # Safety
 /// `dst` holds `n` lanes, `a` one.
