@@ -8,6 +8,7 @@
 
 mod backend;
 mod blocks;
+mod cores;
 mod fill;
 mod kernels;
 mod level;

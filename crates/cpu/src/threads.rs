@@ -30,6 +30,7 @@
 //!
 //! Sleep is separate, and only a matter of speed: a wake-up that is missed costs a job one helper, never its end.
 
+use crate::cores::Helper;
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
@@ -83,6 +84,8 @@ struct Bed {
     asleep: AtomicBool,
     /// Set before [`Pool::new`] returns, and so before the first job.
     thread: OnceLock<Thread>,
+    /// How the system knows it.
+    helper: Helper,
 }
 
 struct Shared {
@@ -122,7 +125,7 @@ impl Pool {
     /// The operating system's, when it refuses a thread; those already started are ended.
     pub fn new(threads: usize) -> io::Result<Pool> {
         let helpers = threads.clamp(1, MAX_THREADS) - 1;
-        let bed = || Bed { asleep: AtomicBool::new(true), thread: OnceLock::new() };
+        let bed = || Bed { asleep: AtomicBool::new(true), thread: OnceLock::new(), helper: Helper::default() };
         let shared = Arc::new(Shared {
             board: Board { state: AtomicU64::new(0), job: UnsafeCell::new(Job { work: &|_| (), chunks: 0 }) },
             awake: AtomicUsize::new(0),
@@ -291,7 +294,11 @@ impl Shared {
                 return;
             }
             let up = |bed: &&Bed| bed.asleep.load(Ordering::Relaxed) && bed.asleep.swap(false, Ordering::AcqRel);
-            match self.beds.iter().find(up).and_then(|bed| bed.thread.get()) {
+            let found = self.beds.iter().find(up);
+            if let Some(bed) = found {
+                bed.helper.keep_off_this_core();
+            }
+            match found.and_then(|bed| bed.thread.get()) {
                 Some(thread) => thread.unpark(),
                 // Another waker took the flag while one behind us went up.
                 None => {
@@ -308,6 +315,7 @@ impl Shared {
     /// A helper's life: sleep, spin for jobs, sleep.
     fn live(&self, index: usize) {
         let bed = &self.beds[index];
+        bed.helper.introduce();
         while self.sleep(bed) {
             // Passed on before the first claim: it takes long, and the caller would wait for the claimed chunk.
             // One helper for every open chunk and every helper that is busy: never more than the job had chunks.
