@@ -26,7 +26,7 @@ const COLUMN_TILE: usize = 4096;
 /// holds 64 of them.
 const ACROSS_TILE: usize = 64;
 /// Lanes of a tile that needs no slot: only the cost of a call counts.
-const WIDE_TILE: usize = 8192;
+const WIDE_TILE: usize = 16_384;
 
 /// Where a value is.
 #[derive(Clone, Copy)]

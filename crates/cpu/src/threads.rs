@@ -75,6 +75,8 @@ struct Job {
 #[repr(align(128))]
 struct Board {
     state: AtomicU64,
+    /// Chunks that helpers have begun; theirs are counted from the end.
+    from_back: AtomicUsize,
     job: UnsafeCell<Job>,
 }
 
@@ -127,7 +129,7 @@ impl Pool {
         let helpers = threads.clamp(1, MAX_THREADS) - 1;
         let bed = || Bed { asleep: AtomicBool::new(true), thread: OnceLock::new(), helper: Helper::default() };
         let shared = Arc::new(Shared {
-            board: Board { state: AtomicU64::new(0), job: UnsafeCell::new(Job { work: &|_| (), chunks: 0 }) },
+            board: Board { state: AtomicU64::new(0), from_back: AtomicUsize::new(0), job: UnsafeCell::new(Job { work: &|_| (), chunks: 0 }) },
             awake: AtomicUsize::new(0),
             beds: (0..helpers).map(|_| bed()).collect(),
             panic: Mutex::new(None),
@@ -162,7 +164,8 @@ impl Pool {
     }
 
     /// Calls `work(chunk)` once for every chunk in `0..chunks`, on this thread and on helpers, and returns when all
-    /// are done. Chunks are handed out one by one, in ascending order. Never allocates.
+    /// are done. Chunks are handed out one by one, to this thread from the front and to helpers from the back: called
+    /// again, a job finds its data in the caches of the cores that had it before. Never allocates.
     ///
     /// When the pool is busy with another job, or `work` itself calls `run`, all chunks run on the calling thread.
     /// Chunks must not wait for each other: how many threads turn up is not promised.
@@ -182,8 +185,10 @@ impl Pool {
         shared.wake(chunks - 1);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             work(0);
-            while let Some(left) = shared.claim(0) {
-                work(chunks - left);
+            let mut next = 1;
+            while shared.claim(0) {
+                work(next);
+                next += 1;
             }
         }));
         if let Err(payload) = outcome {
@@ -227,6 +232,7 @@ impl Shared {
         // SAFETY: this thread owns the pool and no chunk is on offer, so no helper can be counted in `RUNNING`;
         // earlier helpers have left before the earlier owner did (`settle`), which `take` has acquired.
         self.board.job.with_mut(|job| unsafe { *job = Job { work, chunks } });
+        self.board.from_back.store(0, Ordering::Relaxed);
         self.board.state.store(OWNED | (chunks as u64 - 1) << CHUNK_SHIFT, Ordering::Release);
     }
 
@@ -250,18 +256,17 @@ impl Shared {
 
 /// What callers and helpers both do.
 impl Shared {
-    /// Claims the next chunk, and adds `join` (0, or 1 for a helper's first) to `RUNNING`. Returns how many chunks
-    /// were unclaimed, this one included.
-    fn claim(&self, join: u64) -> Option<usize> {
+    /// Claims a chunk, and adds `join` (0, or 1 for a helper's first) to `RUNNING`. False if none is left.
+    fn claim(&self, join: u64) -> bool {
         let mut state = self.board.state.load(Ordering::Relaxed);
         while state >= CHUNK {
             let next = state - CHUNK + join;
             match self.board.state.compare_exchange_weak(state, next, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Some((state >> CHUNK_SHIFT) as usize),
+                Ok(_) => return true,
                 Err(now) => state = now,
             }
         }
-        None
+        false
     }
 
     /// Keeps a panic for the caller, and withdraws the chunks that are left.
@@ -357,7 +362,9 @@ impl Shared {
 
     /// Runs chunks of the current job. False when there was none to claim.
     fn help(&self) -> bool {
-        let Some(mut left) = self.claim(1) else { return false };
+        if !self.claim(1) {
+            return false;
+        }
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: this helper is counted in `RUNNING`, so the owner does not write the job until it has left, and
             // the claim has acquired what the owner published.
@@ -365,10 +372,11 @@ impl Shared {
             // SAFETY: for the same reason the owner is still in `run`, where the closure is borrowed.
             let work = unsafe { &*work };
             loop {
-                work(chunks - left);
-                match self.claim(0) {
-                    Some(next) => left = next,
-                    None => return,
+                // Relaxed: claims are counted exactly, so that every number is given out once, and the owner set it to
+                // zero before it published the job.
+                work(chunks - 1 - self.board.from_back.fetch_add(1, Ordering::Relaxed));
+                if !self.claim(0) {
+                    return;
                 }
             }
         }));
