@@ -159,6 +159,20 @@ impl PreparedPlan {
             }
         };
         let gathers = self.plan.kernels.iter().any(has_gather);
+        // Worked out once: a task is often no more than a few instructions.
+        let mut places = [TaskPlace::Result(0); BASES];
+        let places = &mut places[..self.plan.buffers.len()];
+        let mut results_end = 0;
+        for (place, info) in places.iter_mut().zip(&self.plan.buffers) {
+            *place = match info.place {
+                Place::Input(at) => TaskPlace::Input(at),
+                _ => {
+                    let offset = results_end;
+                    results_end += info.bytes().next_multiple_of(RESULT_ALIGN);
+                    TaskPlace::Result(offset)
+                }
+            };
+        }
         // SAFETY: inputs and results of every task have the sizes of the plan's buffers, checked by the caller; the
         // addresses are written through the pointer that the buffers were made from.
         unsafe {
@@ -167,15 +181,11 @@ impl PreparedPlan {
                     report(previous);
                     previous = Some(task);
                 }
-                let mut output = base.add(task * stride);
-                for (at, info) in self.plan.buffers.iter().enumerate() {
-                    cell.add(at).write(match info.place {
-                        Place::Input(i) => inputs[task * self.plan.inputs + i].as_ptr().cast_mut(),
-                        _ => {
-                            let place = output;
-                            output = output.add(info.bytes().next_multiple_of(RESULT_ALIGN));
-                            place
-                        }
+                let first = base.add(task * stride);
+                for (at, place) in places.iter().enumerate() {
+                    cell.add(at).write(match *place {
+                        TaskPlace::Input(i) => inputs[task * self.plan.inputs + i].as_ptr().cast_mut(),
+                        TaskPlace::Result(offset) => first.add(offset),
                     });
                 }
             });
@@ -218,6 +228,13 @@ impl PreparedPlan {
             packed => Err(take_error(packed)),
         }
     }
+}
+
+/// Where a task's buffer lies: an input, or a place in its results.
+#[derive(Clone, Copy)]
+enum TaskPlace {
+    Input(usize),
+    Result(usize),
 }
 
 /// The error behind a packed position (see [`Run::wrong`]).
@@ -271,8 +288,10 @@ impl Prepared for PreparedPlan {
         let per_task = self.plan.inputs;
         assert_eq!(inputs.len(), tasks * per_task, "the number of inputs was not checked");
         assert!(results.len() >= tasks * stride && stride >= output_bytes(&self.plan), "results need their place");
-        for (at, input) in inputs.iter().enumerate() {
-            assert_eq!(input.len(), self.plan.buffers[at % per_task].bytes(), "an input's size was not checked");
+        for (at, info) in self.plan.input_infos().iter().enumerate() {
+            let bytes = info.bytes();
+            let fits = inputs.iter().skip(at).step_by(per_task).all(|input| input.len() == bytes);
+            assert!(fits, "an input's size was not checked");
         }
         if let Some(program) = self.single_map() {
             return self.run_map_tasks(program, tasks, inputs, results, stride, failed);

@@ -129,7 +129,11 @@ impl Pool {
         let helpers = threads.clamp(1, MAX_THREADS) - 1;
         let bed = || Bed { asleep: AtomicBool::new(true), thread: OnceLock::new(), helper: Helper::default() };
         let shared = Arc::new(Shared {
-            board: Board { state: AtomicU64::new(0), from_back: AtomicUsize::new(0), job: UnsafeCell::new(Job { work: &|_| (), chunks: 0 }) },
+            board: Board {
+                state: AtomicU64::new(0),
+                from_back: AtomicUsize::new(0),
+                job: UnsafeCell::new(Job { work: &|_| (), chunks: 0 }),
+            },
             awake: AtomicUsize::new(0),
             beds: (0..helpers).map(|_| bed()).collect(),
             panic: Mutex::new(None),

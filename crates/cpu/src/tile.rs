@@ -9,6 +9,10 @@ use crate::stream;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+/// Rows up to this size are asked for one row ahead (softmax of 4096 x 512: 764-794 us instead of 804-903); of longer
+/// ones the hardware sees where they go.
+#[cfg(target_arch = "x86_64")]
+const PREFETCH_BYTES: usize = 8192;
 /// Most variables of a lowered kernel: eight axes, each cut a few times.
 const MAX_VARS: usize = 32;
 
@@ -185,12 +189,35 @@ impl Frame<'_> {
             unsafe {
                 self.follow(&program.outer);
                 self.steps(&program.head);
-                for phase in &program.phases {
+                for (number, phase) in program.phases.iter().enumerate() {
                     self.start(phase);
                     self.row_tiles(&phase.body, 0..tiles);
+                    if number == 0 && program.whole_rows() {
+                        self.prefetch_next_row();
+                    }
                     self.lanes(0, 1);
                     self.finish_rows(&phase.reduces);
                     self.steps(&phase.after);
+                }
+            }
+        }
+    }
+
+    /// Asks for the memory of the next row while this one is computed with.
+    unsafe fn prefetch_next_row(&self) {
+        #[cfg(target_arch = "x86_64")]
+        for follow in &self.program.inner {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let Some(last) = self.program.shape.loops.len().checked_sub(1) else { return };
+            let next = follow.place.coefficients[last] * follow.width as i64;
+            let bytes = self.program.lane_count * follow.width;
+            if next == bytes as i64 && bytes <= PREFETCH_BYTES {
+                // SAFETY: see the impl; a prefetch of any address is harmless.
+                unsafe {
+                    let row = (*self.ptrs.add(follow.ptr as usize)).wrapping_add(bytes);
+                    for line in 0..bytes / 64 {
+                        _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(line * 64).cast());
+                    }
                 }
             }
         }

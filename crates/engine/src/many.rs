@@ -38,7 +38,6 @@ impl Many {
         let mut sizes = Sizes::new(program);
         let mut list: Vec<u32> = Vec::with_capacity(tasks.len());
         let mut offsets: Vec<usize> = Vec::with_capacity(tasks.len());
-        let mut inputs: Vec<&[u8]> = Vec::with_capacity(tasks.len() * program.input_count());
         let (mut bytes, mut work_ns) = (0usize, 0u64);
         let mut last: Option<(&[View<'_>], u32)> = None;
         for task in tasks {
@@ -54,12 +53,8 @@ impl Many {
             let size = &sizes.list[bound as usize];
             (bytes, work_ns) = (bytes + size.stride, work_ns + size.ns);
         }
-        for (task, &bound) in tasks.iter().zip(&list) {
-            sizes.list[bound as usize].bound.push_inputs(task.as_ref(), &mut inputs);
-        }
         let mut block = program.engine.cpu.blocks().take(bytes)?;
         let failed = Mutex::new(HashMap::new());
-        let starts = sizes.input_starts(&list);
         let (list_ref, sizes_ref) = (&list, &sizes.list);
         // Few tasks that are each worth several threads run one after the other; else each runs on one thread.
         if tasks.len() < 2 * program.engine.threads {
@@ -68,9 +63,9 @@ impl Many {
                 let size = &sizes_ref[bound as usize];
                 let (results, tail) = std::mem::take(&mut rest).split_at_mut(size.stride);
                 rest = tail;
-                let plan = size.bound.prepared.plan();
-                let inputs = &inputs[starts(at)..starts(at) + plan.inputs];
-                let outcome = with_outputs(plan, results, |outputs| size.bound.prepared.run(inputs, outputs, true));
+                let outcome = with_outputs(size.bound.prepared.plan(), results, |outputs| {
+                    size.bound.with_inputs(tasks[at].as_ref(), |inputs| size.bound.prepared.run(inputs, outputs, true))
+                });
                 if let Err(error) = outcome {
                     failed.lock().unwrap_or_else(PoisonError::into_inner).insert(at, error);
                 }
@@ -79,15 +74,17 @@ impl Many {
             program.engine.cpu.for_each_range(block.as_mut_bytes(), &offsets, work_ns, |range, results| {
                 let mut at = range.start;
                 let mut rest = results;
+                let mut inputs: Vec<&[u8]> = Vec::new();
                 while at < range.end {
                     let bound = list_ref[at];
                     let run = list_ref[at..range.end].iter().take_while(|&&b| b == bound).count();
                     let size = &sizes_ref[bound as usize];
                     let (results, tail) = std::mem::take(&mut rest).split_at_mut(run * size.stride);
                     rest = tail;
-                    let first = starts(at);
-                    let inputs = &inputs[first..first + run * size.bound.prepared.plan().inputs];
-                    size.bound.prepared.run_tasks(run, inputs, results, size.stride, &mut |task, error| {
+                    inputs.clear();
+                    inputs.reserve(run * size.bound.prepared.plan().inputs);
+                    tasks[at..at + run].iter().for_each(|task| size.bound.push_inputs(task.as_ref(), &mut inputs));
+                    size.bound.prepared.run_tasks(run, &inputs, results, size.stride, &mut |task, error| {
                         failed.lock().unwrap_or_else(PoisonError::into_inner).insert(at + task, error);
                     });
                     at += run;
@@ -97,7 +94,6 @@ impl Many {
         let data = Buffer::new(Arc::new(block) as Arc<dyn HostBytes>);
         let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
         let outputs = program.bound.prepared.plan().outputs.len();
-        drop(inputs);
         let bounds = sizes.list.into_iter().map(|size| size.bound).collect();
         Ok(Many { data, tasks: list, offsets, bounds, failed, outputs })
     }
@@ -210,33 +206,20 @@ impl<'a> Sizes<'a> {
         }
         Ok(at)
     }
-
-    /// Where the inputs of each task begin in the list of all of them.
-    fn input_starts(&self, tasks: &[u32]) -> impl Fn(usize) -> usize + use<> {
-        let counts: Vec<usize> = self.list.iter().map(|s| s.bound.prepared.plan().inputs).collect();
-        let same = counts.windows(2).all(|pair| pair[0] == pair[1]);
-        let each = counts.first().copied().unwrap_or(0);
-        // A size at which inputs are folded away has fewer of them: then every start is written down.
-        let starts: Vec<usize> = if same {
-            Vec::new()
-        } else {
-            tasks
-                .iter()
-                .scan(0, |at, task| {
-                    let start = *at;
-                    *at += counts[*task as usize];
-                    Some(start)
-                })
-                .collect()
-        };
-        move |task| if same { task * each } else { starts[task] }
-    }
 }
 
-/// Surely of one size: as many values of the same dtypes, lengths and shapes.
+/// Surely of one size: as many values of the same dtypes, lengths and shapes. Plain slices are the common case.
+#[inline(always)]
 fn same_size(a: &[View<'_>], b: &[View<'_>]) -> bool {
-    a.len() == b.len()
-        && a.iter().zip(b).all(|(x, y)| x.dtype == y.dtype && x.bytes.len() == y.bytes.len() && x.shape == y.shape)
+    let same = |(x, y): (&View<'_>, &View<'_>)| {
+        x.bytes.len() == y.bytes.len()
+            && x.dtype == y.dtype
+            && match (&x.shape, &y.shape) {
+                (None, None) => true,
+                (x, y) => x == y,
+            }
+    };
+    a.len() == b.len() && a.iter().zip(b).all(same)
 }
 
 /// Bytes of a task's results.

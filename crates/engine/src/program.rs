@@ -83,6 +83,7 @@ impl Bound {
     }
 
     /// Adds the plan's inputs to a list.
+    #[inline]
     pub(crate) fn push_inputs<'a>(&'a self, values: &[View<'a>], list: &mut Vec<&'a [u8]>) {
         if self.plain {
             list.extend(values.iter().map(|view| view.bytes));
@@ -239,10 +240,6 @@ impl std::fmt::Debug for Program {
 impl Inner {
     pub(crate) fn name(&self, at: usize) -> String {
         self.inputs[at].as_input().map_or(String::new(), |i| i.name().into())
-    }
-
-    pub(crate) fn input_count(&self) -> usize {
-        self.inputs.len()
     }
 
     pub(crate) fn input_shape(&self, at: usize) -> Shape {
