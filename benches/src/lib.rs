@@ -2,9 +2,10 @@
 //!
 //! In flow order: a [`workload`] and its [`reference`](mod@reference); the [`arm`]s that compute it, from the [`peers`]
 //! and from [`ours`]; their side by side [`measure`]ment; the machine's [`limits`]; the [`report`] with its bars; the
-//! [`table`].
+//! [`table`] and the [`chart`].
 
 pub mod arm;
+pub mod chart;
 pub mod limits;
 pub mod measure;
 pub mod ours;

@@ -44,3 +44,8 @@ pub use many::Many;
 pub use ndarray::FromNdarray;
 pub use plans::PlanStats;
 pub use program::Program;
+
+/// The README's example is run with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
