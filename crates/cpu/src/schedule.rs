@@ -54,6 +54,9 @@ impl Buffers {
 const ROW_CHUNK: usize = 16_384;
 /// Steps of a chunk of columns whose reduction is split.
 const STEP_CHUNK: usize = 512;
+/// Accesses whose offsets are kept while tasks of one tile run.
+const FOLLOWED: usize = 8;
+
 /// What a run of a kernel needs besides its program.
 pub(crate) struct Run<'a> {
     pub(crate) buffers: Buffers,
@@ -94,11 +97,26 @@ impl TileProgram {
     /// # Safety
     /// As for [`TileProgram::run`], for every task.
     pub(crate) unsafe fn run_tasks(&self, run: &Run<'_>, tasks: usize, mut next: impl FnMut(usize)) {
+        let single = self.loop_count == 1 && self.tiles_per_row == 1 && self.outer.len() <= FOLLOWED;
         // SAFETY: passed on.
         unsafe {
             self.frame(run, |frame| {
+                frame.set_loops(0);
+                frame.lanes(0, self.lane_count.min(self.tile));
+                // A task of one tile is found by its addresses alone: where they point within it is worked out once.
+                let mut offsets = [0; FOLLOWED];
+                for (offset, follow) in offsets.iter_mut().zip(&self.outer) {
+                    *offset = frame.offset(follow);
+                }
                 for task in 0..tasks {
                     next(task);
+                    if single {
+                        for (follow, offset) in self.outer.iter().zip(offsets) {
+                            frame.point_to(follow, run.buffers.base(follow.buffer).add(offset));
+                        }
+                        frame.steps(&self.head);
+                        continue;
+                    }
                     for row in 0..self.loop_count {
                         frame.set_loops(row);
                         let mut first = 0;

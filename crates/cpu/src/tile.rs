@@ -113,6 +113,20 @@ impl Frame<'_> {
         }
     }
 
+    /// The element that an access points to at the present point, in bytes.
+    pub(crate) fn offset(&self, follow: &Follow) -> usize {
+        follow.place.at(&self.point[..self.program.shape.count()]) as usize * follow.width
+    }
+
+    /// Points an access to an address.
+    ///
+    /// # Safety
+    /// See the impl; the address is the access' element.
+    pub(crate) unsafe fn point_to(&mut self, follow: &Follow, address: *mut u8) {
+        // SAFETY: pointers are numbered by the program's table.
+        unsafe { self.ptrs.add(follow.ptr as usize).write(address) };
+    }
+
     /// Moves pointers to the present point.
     pub(crate) unsafe fn follow(&mut self, list: &[Follow]) {
         let point = &self.point[..self.program.shape.count()];
@@ -180,6 +194,10 @@ impl Frame<'_> {
     /// Whole rows.
     pub(crate) unsafe fn rows(&mut self, rows: Range<usize>) {
         let program = self.program;
+        if program.whole_rows() {
+            // SAFETY: see the impl.
+            return unsafe { self.single_tile_rows(rows) };
+        }
         let tiles = program.tiles_per_row * program.step_count;
         for row in rows {
             self.set_loops(row);
@@ -189,13 +207,36 @@ impl Frame<'_> {
             unsafe {
                 self.follow(&program.outer);
                 self.steps(&program.head);
-                for (number, phase) in program.phases.iter().enumerate() {
+                for phase in &program.phases {
                     self.start(phase);
                     self.row_tiles(&phase.body, 0..tiles);
-                    if number == 0 && program.whole_rows() {
+                    self.lanes(0, 1);
+                    self.finish_rows(&phase.reduces);
+                    self.steps(&phase.after);
+                }
+            }
+        }
+    }
+
+    /// Rows that are one tile each: pointers and lanes stay from phase to phase. What is computed beside the row is
+    /// single lanes, whatever the tile.
+    unsafe fn single_tile_rows(&mut self, rows: Range<usize>) {
+        let program = self.program;
+        self.lanes(0, program.lane_count);
+        self.position = 0;
+        for row in rows {
+            self.set_loops(row);
+            // SAFETY: see the impl.
+            unsafe {
+                self.follow(&program.outer);
+                self.follow(&program.inner);
+                self.steps(&program.head);
+                for (number, phase) in program.phases.iter().enumerate() {
+                    self.start(phase);
+                    self.steps(&phase.body);
+                    if number == 0 {
                         self.prefetch_next_row();
                     }
-                    self.lanes(0, 1);
                     self.finish_rows(&phase.reduces);
                     self.steps(&phase.after);
                 }

@@ -149,6 +149,16 @@ unsafe fn one<const FMA: bool, L: Lane1>(dst: *mut u32, a: *const u32, _: *const
             }
         }
     }
+    if n == 1 {
+        // A value beside a row: 64 lanes of a division would cost as much as a short row.
+        // SAFETY: every pointer holds a lane.
+        unsafe {
+            let x = L::A::from_lane_bits(a.read_unaligned());
+            let out = L::patch(x).unwrap_or_else(|| L::lane::<FMA>(x));
+            dst.write_unaligned(out.lane_bits());
+        }
+        return;
+    }
     // SAFETY: the caller's pointers hold `n` lanes.
     chunks(dst, n, |at, n| unsafe { chunk::<FMA, L>(dst, a, at, n) });
 }
@@ -170,6 +180,11 @@ unsafe fn two<const FMA: bool, L: Lane2, const SA: bool, const SB: bool>(
     // A scalar stays a scalar: an array of copies of it would be written to the stack for every chunk.
     // SAFETY: every pointer holds at least one lane.
     let (sa, sb) = unsafe { (a.read_unaligned(), b.read_unaligned()) };
+    if n == 1 {
+        // SAFETY: as above.
+        unsafe { dst.write_unaligned(L::lane::<FMA>(L::A::from_lane_bits(sa), L::B::from_lane_bits(sb)).lane_bits()) };
+        return;
+    }
     // SAFETY: the caller's pointers hold `n` lanes, or one.
     chunks(dst, n, |at, n| unsafe {
         let x = if SA { [0; W] } else { load(a, at, n) };

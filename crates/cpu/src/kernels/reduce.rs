@@ -212,8 +212,10 @@ unsafe fn row_dot<const FMA: bool>(a: *const u32, b: *const u32, n: usize, acc: 
 #[inline(always)]
 fn sum_wide(lanes: &[f32; LANES]) -> f64 {
     let mut wide = [0f64; 8];
-    for l in 0..LANES {
-        wide[l % 8] += f64::from(lanes[l]);
+    for eight in lanes.chunks_exact(8) {
+        for k in 0..8 {
+            wide[k] += f64::from(eight[k]);
+        }
     }
     ((wide[0] + wide[4]) + (wide[1] + wide[5])) + ((wide[2] + wide[6]) + (wide[3] + wide[7]))
 }
