@@ -209,7 +209,7 @@ impl Lowering<'_> {
                     let step = match self.factors[v] {
                         Some([a, b]) => {
                             let (a, b) = (self.vector(a, &mut body), self.vector(b, &mut body));
-                            Step::Dot { f: row_dot_at(self.level), reduce, a, b }
+                            Step::Dot { f: row_dot_at(self.level.moving()), reduce, a, b }
                         }
                         None => Step::Reduce { reduce, src: self.vector(arg, &mut body) },
                     };
@@ -478,9 +478,14 @@ impl Lowering<'_> {
                 }
                 // One lane if all arguments are: but what differs from step to step is computed where it is used.
                 let one = locs[..arity].iter().all(|l| l.scalar);
+                let dst = self.destination(v, one);
+                let memory = |ptr: Ptr| self.out.targets[ptr as usize] == Target::Memory;
+                let moves =
+                    op.row().cost == 1 && memory(dst) && locs[..arity].iter().all(|l| l.scalar || memory(l.ptr));
+                let level = if moves { self.level.moving() } else { self.level };
                 let fns = match self.exponents[v] {
-                    Some(_) => exp_sub_fns(self.level),
-                    None => map_fns(op, signature, self.level),
+                    Some(_) => exp_sub_fns(level),
+                    None => map_fns(op, signature, level),
                 };
                 let mut scalars = [false; 3];
                 (0..arity).for_each(|at| scalars[at] = locs[at].scalar && !one);
@@ -492,7 +497,6 @@ impl Lowering<'_> {
                         fns.version(scalars).expect("a kernel exists for a first argument in lanes")
                     }
                 };
-                let dst = self.destination(v, one);
                 steps.push(Step::Map { f, dst, args: locs.map(|l| l.ptr), arity: arity as u8, one });
                 Loc { ptr: dst, scalar: one }
             }

@@ -410,6 +410,9 @@ impl Frame<'_> {
                     if program.stream && !scalar && access.width == 4 && program.contiguous(access) {
                         let at = access.place.at(&self.point[..program.shape.count()]) as usize;
                         stream::copy(base.cast::<u32>().add(at), src, self.n);
+                    } else if *scalar && access.width == 4 && self.stores_one(access) {
+                        let at = access.place.at(&self.point[..program.shape.count()]) as usize;
+                        base.cast::<u32>().add(at).write_unaligned(src.read_unaligned());
                     } else {
                         let one = self.stores_one(access);
                         self.with_lanes(one, |lanes| fill::store(lanes, access, base, src, *scalar));

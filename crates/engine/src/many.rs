@@ -71,7 +71,8 @@ impl Many {
                 }
             }
         } else {
-            program.engine.cpu.for_each_range(block.as_mut_bytes(), &offsets, work_ns, |range, results| {
+            // Half of a small task's time is the call, which tasks of one batch share.
+            program.engine.cpu.for_each_range(block.as_mut_bytes(), &offsets, work_ns / 2, |range, results| {
                 let mut at = range.start;
                 let mut rest = results;
                 let mut inputs: Vec<&[u8]> = Vec::new();
