@@ -11,6 +11,19 @@ use breakeven_ir::plan::Plan;
 use std::sync::Arc;
 
 /// The CPU, with its threads, its working memory and its memory pool.
+///
+/// ```
+/// use breakeven_cpu::Cpu;
+/// use breakeven_ir::backend::Backend;
+/// use breakeven_ir::{Plan, Tensor};
+///
+/// let x = Tensor::from_slice(&[1.0f32, 4.0], [2])?;
+/// let prepared = Cpu::new(1)?.prepare(&Plan::new(&[&x.sqrt()?])?.into())?;
+/// let (input, mut output) = ([1.0f32, 4.0].map(f32::to_ne_bytes).concat(), [0u8; 8]);
+/// prepared.run(&[&input], &mut [&mut output], false)?;
+/// assert_eq!(output[4..], 2.0f32.to_ne_bytes());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Cpu {
     shared: Arc<Shared>,
     name: String,

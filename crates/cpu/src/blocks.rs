@@ -30,6 +30,14 @@ struct Free {
 }
 
 /// How the pool has been used.
+///
+/// ```
+/// let blocks = std::sync::Arc::new(breakeven_cpu::Blocks::default());
+/// drop(blocks.take(1000)?);
+/// drop(blocks.take(1000)?);
+/// assert_eq!((blocks.stats().misses, blocks.stats().hits), (1, 1));
+/// # Ok::<(), breakeven_ir::backend::RunError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BlockStats {
     /// Bytes that are kept for the next run.

@@ -1,6 +1,12 @@
 //! The SIMD level: chosen once, when the backend is made, from what this CPU can do.
 
 /// What the kernels are compiled for. The lanes' source is the same at every level.
+///
+/// ```
+/// use breakeven_cpu::Level;
+/// assert_eq!(Level::all().first(), Some(&Level::Portable));
+/// println!("{}", Level::detect().name());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// What every CPU of the architecture has (SSE2 on x86-64, NEON on AArch64), without fused multiply-add.

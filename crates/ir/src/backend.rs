@@ -4,6 +4,10 @@ use crate::plan::Plan;
 use std::sync::Arc;
 
 /// How a run went: what a backend tells instead of logging.
+///
+/// ```
+/// assert_eq!(breakeven_ir::backend::Timings::default().kernels, 0);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Timings {
     /// Wall time of the run.
@@ -15,6 +19,12 @@ pub struct Timings {
 }
 
 /// What went wrong on a device while a batch ran.
+///
+/// ```
+/// use breakeven_ir::backend::RunError;
+/// let error = RunError::TakeIndex { index: 7, extent: 5 };
+/// assert!(error.to_string().contains("index 7 is out of range for an axis of extent 5"));
+/// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {

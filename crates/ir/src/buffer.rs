@@ -9,6 +9,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Something that owns bytes. They must not change while it is shared.
+///
+/// ```
+/// use breakeven_ir::HostBytes;
+/// assert_eq!(bytes::Bytes::from_static(b"abc").as_bytes(), b"abc");
+/// ```
 pub trait HostBytes: Send + Sync + 'static {
     /// All of its bytes, at the same address every time.
     fn as_bytes(&self) -> &[u8];
@@ -76,6 +81,11 @@ impl std::fmt::Debug for Buffer {
 
 /// The element types that may be read straight out of memory. A bool may not be made from arbitrary bytes, so bools
 /// are read as `u8`.
+///
+/// ```
+/// use breakeven_ir::{DType, Readable};
+/// assert_eq!(<u8 as Readable>::READS, DType::Bool);
+/// ```
 pub trait Readable: bytemuck::AnyBitPattern + Send + Sync {
     /// The dtype whose memory this reads.
     const READS: crate::DType;

@@ -68,6 +68,11 @@ impl fmt::Display for DType {
 }
 
 /// A Rust type that can be a tensor's element.
+///
+/// ```
+/// use breakeven_ir::{DType, Element};
+/// assert_eq!((<f32 as Element>::DTYPE, true.scalar().to_f64()), (DType::F32, 1.0));
+/// ```
 pub trait Element: Copy + Send + Sync + bytemuck::NoUninit + 'static {
     /// Its dtype.
     const DTYPE: DType;

@@ -327,6 +327,12 @@ pub mod property {
 }
 
 /// One way to call an op: the dtypes that it takes and gives.
+///
+/// ```
+/// use breakeven_ir::{DType, Op};
+/// let signature = &Op::Where.row().signatures[0];
+/// assert_eq!((signature.args[0], signature.result), (DType::Bool, DType::F32));
+/// ```
 #[derive(Debug)]
 pub struct Signature {
     /// The arguments' dtypes.
@@ -338,6 +344,12 @@ pub struct Signature {
 }
 
 /// A row of the op table.
+///
+/// ```
+/// let row = breakeven_ir::Op::Exp.row();
+/// assert_eq!((row.name, row.arity), ("exp", 1));
+/// assert!(row.ulp <= 4.0);
+/// ```
 #[derive(Debug)]
 pub struct OpRow {
     /// The name everywhere: methods, command line, documentation.

@@ -165,6 +165,12 @@ impl fmt::Debug for Shape {
 }
 
 /// What may be given where a shape is asked for: a slice, an array, a `Vec` or a [`Shape`].
+///
+/// ```
+/// use breakeven_ir::IntoShape;
+/// assert_eq!([2, 3].into_shape()?, vec![2, 3].as_slice().into_shape()?);
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 pub trait IntoShape {
     /// The shape, checked.
     fn into_shape(self) -> Result<Shape>;

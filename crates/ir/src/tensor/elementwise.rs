@@ -7,6 +7,14 @@ use crate::ops::{Op, property};
 
 /// What may stand on the right of an operator: a tensor, or a plain number that takes the tensor's dtype (a float
 /// makes an integer tensor f32, as in Python).
+///
+/// ```
+/// use breakeven_ir::{DType, Tensor};
+/// let counts = Tensor::from_slice(&[1i32, 2], [2])?;
+/// assert_eq!((&counts + 1)?.dtype(), DType::I32);
+/// assert_eq!((&counts + 0.5)?.dtype(), DType::F32);
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 pub trait Operand {
     /// The operand as a tensor, for a partner of dtype `beside`.
     fn operand(self, beside: DType) -> Result<Tensor>;
