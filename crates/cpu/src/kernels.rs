@@ -5,6 +5,7 @@
 
 #![allow(clippy::needless_range_loop, reason = "index loops over lane arrays are what LLVM vectorises")]
 
+pub(crate) mod columns;
 pub(crate) mod contract;
 pub(crate) mod map;
 pub(crate) mod reduce;

@@ -1,6 +1,6 @@
 //! The plan on SIMD lanes and threads.
 //!
-//! In flow order: `shape` chooses how a kernel's loops run; `lower` (with `place` and `slots`) turns its fused body into
+//! In flow order: `shape` chooses how a kernel's loops run; `lower` (with `peephole`, `place` and `slots`) turns its fused body into
 //! a `program` of steps over tiles; `prepared` keeps the programs of a plan; `schedule` cuts their work into chunks for
 //! the threads of `team`; `tile` runs the steps (with `fill` for what is not contiguous and `stream` for what is larger
 //! than the caches); `product` runs matrix products. Memory comes from `scratch` and `blocks`. The inner loops are in
@@ -14,6 +14,7 @@ mod kernels;
 mod level;
 mod lower;
 pub mod map_file;
+mod peephole;
 mod place;
 mod prepared;
 mod product;

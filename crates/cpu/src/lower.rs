@@ -8,13 +8,14 @@ use crate::kernels::map::{exp_sub_fns, map_fns, splat_at};
 use crate::kernels::reduce::{ReduceFns, row_dot_at};
 use crate::kernels::scan::ScanFns;
 use crate::level::Level;
+use crate::peephole::{exponents, factors};
 use crate::place::{Bound, Place};
 use crate::program::{Access, Follow, Phase, Ptr, Reduction, Step, Target, TileProgram};
 use crate::shape::{Form, LoopShape};
 use crate::slots;
+use breakeven_ir::Op;
 use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::{Loops, Plan, Store};
-use breakeven_ir::{DType, Op, ReduceOp};
 
 /// A whole row up to this many lanes stays in L1 and L2 while all phases pass over it.
 const ROW_TILE: usize = 16_384;
@@ -108,52 +109,6 @@ impl TileProgram {
     pub(crate) fn whole_rows(&self) -> bool {
         self.shape.form == Form::Rows && self.shape.steps.is_empty() && self.lane_count <= ROW_TILE
     }
-}
-
-/// The differences that the very next step exponentiates and nothing else needs: softmax in one pass less.
-fn exponents(kernel: &Loops) -> Vec<Option<[Value; 2]>> {
-    let body = &kernel.body;
-    let uses = uses(kernel);
-    let of = |(v, inst): (usize, &Inst)| {
-        let Inst::Map { op: Op::Exp, args: [arg, ..], .. } = *inst else { return None };
-        match body.insts[arg as usize] {
-            Inst::Map { op: Op::Sub, args: [a, b, _], .. } if uses[arg as usize] == 1 && arg as usize + 1 == v => {
-                Some([a, b])
-            }
-            _ => None,
-        }
-    };
-    body.insts.iter().enumerate().map(of).collect()
-}
-
-/// How often each value is used or stored.
-fn uses(kernel: &Loops) -> Vec<usize> {
-    let mut uses = vec![0; kernel.body.insts.len()];
-    kernel.body.insts.iter().flat_map(Inst::args).for_each(|arg| uses[arg as usize] += 1);
-    kernel.stores.iter().for_each(|store| uses[store.value as usize] += 1);
-    uses
-}
-
-/// The factors of each sum of products that runs along rows and whose products nothing else needs: they are multiplied
-/// while they are summed, which spares a slot and a pass.
-fn factors(kernel: &Loops, out: &TileProgram) -> Vec<Option<[Value; 2]>> {
-    let body = &kernel.body;
-    let uses = uses(kernel);
-    let masks = body.var_masks(out.shape.inner_mask);
-    let of = |inst: &Inst| {
-        let Inst::Reduce { op: ReduceOp::Sum, arg } = *inst else { return None };
-        let along = masks[arg as usize] & out.shape.inner_mask != 0;
-        if out.shape.form != Form::Rows || body.dtypes[arg as usize] != DType::F32 || uses[arg as usize] != 1 || !along
-        {
-            return None;
-        }
-        match body.insts[arg as usize] {
-            Inst::Map { op: Op::Mul, args: [a, b, _], .. } => Some([a, b]),
-            Inst::Map { op: Op::Square, args: [a, ..], .. } => Some([a, a]),
-            _ => None,
-        }
-    };
-    body.insts.iter().map(of).collect()
 }
 
 /// The phase in which each value is available: a reduction's result, one phase after its argument.
