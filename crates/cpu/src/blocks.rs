@@ -3,6 +3,7 @@
 //! At ten million elements 6 of 7 milliseconds of an addition go into page faults. Large blocks are mapped on huge
 //! pages where the system gives them, and a block goes back to the pool when the last tensor that reads it is dropped.
 
+use crate::scratch::Line;
 use breakeven_ir::HostBytes;
 use breakeven_ir::backend::RunError;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -59,11 +60,6 @@ enum Storage {
     Mapped(memmap2::MmapMut),
 }
 
-/// A cache line.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Line(#[allow(dead_code, reason = "only ever used as bytes")] [u8; 64]);
-
 impl Memory {
     fn new(bytes: usize) -> Result<Memory, RunError> {
         let storage = if bytes >= MAPPED_BYTES {
@@ -75,7 +71,7 @@ impl Memory {
         } else {
             let mut lines: Vec<Line> = Vec::new();
             lines.try_reserve_exact(bytes.div_ceil(64)).map_err(|_| RunError::OutOfMemory { bytes })?;
-            lines.resize(bytes.div_ceil(64), Line([0; 64]));
+            lines.resize(bytes.div_ceil(64), Line::ZERO);
             Storage::Lines(lines)
         };
         Ok(Memory { storage, bytes })

@@ -341,26 +341,13 @@ impl Lowering<'_> {
             let place = self.kernel.stores.iter().position(fits);
             if let Some(number) = place {
                 let store = self.out.stores[number].clone();
-                if store.width == 4 && self.contiguous(&store.place) {
+                if store.width == 4 && self.out.contiguous(&store.place) {
                     self.in_place[v] = Some(number as u32);
                     return self.follow(store, self.is_inner(v));
                 }
             }
         }
         self.ptr(Target::Slot)
-    }
-
-    /// Do neighbouring lanes lie side by side?
-    fn contiguous(&self, place: &Place) -> bool {
-        let first = self.out.shape.first_lane();
-        let mut stride = 1;
-        for (at, &extent) in self.out.shape.lanes.iter().enumerate().rev() {
-            if place.coefficients[first + at] != stride {
-                return false;
-            }
-            stride *= extent as i64;
-        }
-        place.general.is_none()
     }
 
     /// Do all lanes read the same element?
@@ -385,7 +372,7 @@ impl Lowering<'_> {
                 if load.width == 4
                     && load.bounds.is_empty()
                     && load.place.general.is_none()
-                    && (scalar || self.contiguous(&load.place))
+                    && (scalar || self.out.contiguous(&load.place))
                 {
                     Loc { ptr: self.follow(load, inner), scalar }
                 } else {

@@ -19,10 +19,14 @@ struct Scratch {
     lines: Vec<Line>,
 }
 
-/// A cache line.
+/// A cache line: what blocks of memory are made of, here and in `blocks`.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line(#[allow(dead_code, reason = "only ever used through pointers")] [u8; 64]);
+pub(crate) struct Line(#[allow(dead_code, reason = "only ever used through pointers")] [u8; 64]);
+
+impl Line {
+    pub(crate) const ZERO: Line = Line([0; 64]);
+}
 
 impl Default for Scratches {
     fn default() -> Scratches {
@@ -37,7 +41,7 @@ impl Scratches {
         let lines = bytes.div_ceil(64);
         if scratch.lines.len() < lines {
             // The old contents are not needed: a new block instead of one that is copied.
-            scratch.lines = vec![Line([0; 64]); lines];
+            scratch.lines = vec![Line::ZERO; lines];
         }
         let result = work(scratch.lines.as_mut_ptr().cast());
         self.give_back(scratch);

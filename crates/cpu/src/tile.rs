@@ -2,6 +2,7 @@
 
 use crate::fill::{self, Lanes, Positions};
 use crate::kernels::reduce::{Acc, ColRowsFn};
+use crate::place::Place;
 use crate::program::{Access, Follow, Phase, Ptr, Step, Target, TileProgram};
 use crate::schedule::Run;
 use crate::shape::Form;
@@ -407,7 +408,7 @@ impl Frame<'_> {
                 Step::Store { store, src, scalar } => {
                     let access = &program.stores[*store as usize];
                     let (base, src) = (self.run.buffers.base(access.buffer), self.ptr(*src));
-                    if program.stream && !scalar && access.width == 4 && program.contiguous(access) {
+                    if program.stream && !scalar && access.width == 4 && program.contiguous(&access.place) {
                         let at = access.place.at(&self.point[..program.shape.count()]) as usize;
                         stream::copy(base.cast::<u32>().add(at), src, self.n);
                     } else if *scalar && access.width == 4 && self.stores_one(access) {
@@ -448,16 +449,17 @@ impl TileProgram {
         (self.shape.steps.len() == 1 && follow.place.general.is_none()).then_some((rows, *reduce, follow))
     }
 
-    fn contiguous(&self, access: &Access) -> bool {
+    /// Do neighbouring lanes lie side by side?
+    pub(crate) fn contiguous(&self, place: &Place) -> bool {
         let first = self.shape.first_lane();
         let mut stride = 1;
         for (at, &extent) in self.shape.lanes.iter().enumerate().rev() {
-            if access.place.coefficients[first + at] != stride {
+            if place.coefficients[first + at] != stride {
                 return false;
             }
             stride *= extent as i64;
         }
-        true
+        place.general.is_none()
     }
 }
 

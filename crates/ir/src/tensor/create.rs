@@ -53,10 +53,10 @@ impl Tensor {
     /// ```
     pub fn from_bytes(data: bytes::Bytes, dtype: DType, shape: impl IntoShape) -> Result<Tensor> {
         let buffer = Buffer::new(Arc::new(data));
-        if dtype == DType::Bool && buffer.as_bytes().iter().any(|&b| b > 1) {
-            let bytes: Vec<u8> = buffer.as_bytes().to_vec();
-            let value = bytes.into_iter().find(|&b| b > 1).map_or(0.0, f64::from);
-            return Err(Error::Parameter { op: "from_bytes", what: "a bool", value, expected: "a byte of 0 or 1" });
+        let wrong = buffer.as_bytes().iter().find(|&&byte| dtype == DType::Bool && byte > 1);
+        if let Some(&byte) = wrong {
+            let (what, expected) = ("a bool", "a byte of 0 or 1");
+            return Err(Error::Parameter { op: "from_bytes", what, value: f64::from(byte), expected });
         }
         Tensor::from_buffer(buffer, dtype, shape)
     }

@@ -124,14 +124,12 @@ impl Movement {
         match self {
             Movement::Reshape(to) => Ok((reshaped(from, to)?, View::Reshape)),
             Movement::Squeeze(axes) => {
-                let set = if axes.is_empty() {
-                    let mut set = from.axes(&[])?;
-                    from.iter().enumerate().filter(|&(_, &d)| d == 1).for_each(|(a, _)| _ = set.insert(a));
-                    let ones: Vec<isize> = (0..from.rank()).filter(|&a| from[a] == 1).map(|a| a as isize).collect();
-                    if ones.is_empty() { return Ok((from, View::Reshape)) } else { from.axes(&ones)? }
-                } else {
-                    from.axes(axes)?
-                };
+                let ones: Vec<isize> = (0..from.rank()).filter(|&a| from[a] == 1).map(|a| a as isize).collect();
+                let axes = if axes.is_empty() { &ones } else { axes };
+                if axes.is_empty() {
+                    return Ok((from, View::Reshape));
+                }
+                let set = from.axes(axes)?;
                 match set.iter().find(|&axis| from[axis] != 1) {
                     Some(axis) => {
                         Err(refuse(format!("axis {axis} has extent {}, only extents of 1 can go", from[axis])))
