@@ -1,12 +1,14 @@
 //! Whole-system tests: what the library computes against a plain reference written apart from it.
 //!
-//! Here live the parts that the tests under `tests/` share, in flow order: `data` makes inputs, `reference` computes
-//! what must come out and how far off it may be, `pair` records an operation on both sides at once, and `compare`
-//! holds one against the other.
+//! Here live the parts that the tests under `tests/` share, in flow order: `device` is what is tested, `faulty` a device
+//! that fails, `data` makes inputs, `reference` computes what must come out and how far off it may be, `pair` records an
+//! operation on both sides at once, and `compare` holds one against the other.
 #![forbid(unsafe_code)]
 
 pub mod compare;
 pub mod data;
+pub mod device;
+pub mod faulty;
 pub mod pair;
 pub mod program;
 pub mod reference;

@@ -1,14 +1,11 @@
 //! Reductions and scans: rows of elements along axes enter, one value each (or a running one) leaves.
 
 use super::{Bounded, RefArray, Result, bounded, cast, elems, for_each_index, free_zero, ravel, rounded, scalar};
+use crate::device;
 use breakeven::{DType, ReduceOp, ScanOp};
 
 /// The rounding of one f32 operation.
 const UNIT: f64 = 1.0 / 16_777_216.0;
-
-/// An f32 sum is carried in f64 between blocks, and a lane of a block adds at most this many terms in f32. What
-/// keeps a sum of 10^7 random values within 1e-6.
-const BLOCK_TERMS: usize = 64;
 
 impl RefArray {
     /// Reduces along `axes`; none means all.
@@ -114,6 +111,9 @@ fn sum(row: &[Bounded]) -> Bounded {
     let total = row.iter().fold(0.0, |total, v| total + v.0);
     let magnitude: f64 = row.iter().map(|v| v.0.abs()).sum();
     let err: f64 = row.iter().map(|v| v.1).sum();
+    if overflows(row) {
+        return (total, f64::INFINITY);
+    }
     if !total.is_finite() {
         return bounded(total, if err == 0.0 { 0.0 } else { f64::INFINITY });
     }
@@ -125,8 +125,14 @@ fn sum(row: &[Bounded]) -> Bounded {
     if magnitude + err > f64::from(f32::MAX) {
         return (total, f64::INFINITY);
     }
-    let rounding = row.len().saturating_sub(1).min(BLOCK_TERMS) as f64 * UNIT * (magnitude + err);
+    let rounding = row.len().saturating_sub(1).min(device::sum_terms()) as f64 * UNIT * (magnitude + err);
     rounded(total, 0.5, (err + rounding * 1.001).max(f64::MIN_POSITIVE))
+}
+
+/// May a partial sum of finite terms leave f32's range, where partial sums are f32?
+fn overflows(row: &[Bounded]) -> bool {
+    let finite = row.iter().map(|v| v.0.abs()).filter(|x| x.is_finite());
+    device::api().is_some() && finite.sum::<f64>() > f64::from(f32::MAX)
 }
 
 fn product(row: &[Bounded]) -> Bounded {
@@ -200,34 +206,43 @@ fn arg_extremum(row: &[Bounded], sign: f64) -> Bounded {
     (best as f64, if row.iter().enumerate().any(rivals) { f64::INFINITY } else { 0.0 })
 }
 
-/// A scan is carried in f64, and each value of it rounded once.
+/// A scan is carried in f64 on the CPU, where each value of it is rounded once; in f32 on a GPU.
 fn scan_row(op: ScanOp, dtype: DType, row: &[Bounded]) -> Vec<Bounded> {
     match (op, dtype) {
         (ScanOp::Max, _) => (1..=row.len()).map(|n| extremum(&row[..n], 1.0)).collect(),
         (ScanOp::Sum, DType::F32) => {
-            let (mut total, mut err, mut magnitude) = (0.0, 0.0, 0.0);
+            let (mut total, mut err, mut magnitude, mut whole) = (0.0, 0.0, 0.0, true);
+            let (mut steps, rounding, unsure) = (0.0, device::scan_rounding(), overflows(row));
             row.iter()
                 .map(|&(x, e)| {
                     (total, err, magnitude) = (total + x, err + e, magnitude + x.abs());
+                    whole &= x.fract() == 0.0 || device::api().is_none();
+                    steps += 1.0;
                     match total.is_finite() {
+                        _ if unsure => (total, f64::INFINITY),
                         // Reached through an infinity or NaN, not through overflow: inputs are at most f32::MAX.
                         false => bounded(total, if err == 0.0 { 0.0 } else { f64::INFINITY }),
                         true if err == 0.0 && magnitude == 0.0 => free_zero([x, 0.0].into_iter()),
-                        true if err == 0.0 && magnitude < 1.0 / UNIT && f64::from(total as f32) == total => {
+                        true if err == 0.0 && whole && magnitude < 1.0 / UNIT && f64::from(total as f32) == total => {
                             (total, 0.0)
                         }
-                        true => rounded(total, 0.5, err + magnitude * 1e-15 + f64::MIN_POSITIVE),
+                        true => rounded(total, 0.5, err + magnitude * steps * rounding + f64::MIN_POSITIVE),
                     }
                 })
                 .collect()
         }
         (ScanOp::Prod, DType::F32) => {
-            let (mut total, mut relative, mut lost) = (1.0f64, 0.0f64, false);
+            // Where the carry is f32, runs of a row are multiplied on their own, and each must stay in its range.
+            let finite = || row.iter().map(|v| v.0.abs()).filter(|x| x.is_finite() && *x != 0.0);
+            let (up, down): (f64, f64) =
+                (finite().map(|x| x.max(1.0)).product(), finite().map(|x| x.min(1.0)).product());
+            let leaves = device::api().is_some() && (up > f64::from(f32::MAX) || down < f64::from(f32::MIN_POSITIVE));
+            let (mut total, mut relative, mut lost) = (1.0f64, 0.0f64, leaves);
             row.iter()
                 .map(|&(x, e)| {
                     total *= x;
                     lost |= e > 0.0 && (!x.is_finite() || x.abs() <= 2.0 * e);
-                    relative += if e == 0.0 { 1e-15 } else { 2.0 * e / x.abs() };
+                    relative += device::scan_rounding() + if e == 0.0 { 0.0 } else { 2.0 * e / x.abs() };
                     // Outside f32's range the carried f64 knows more than a carried f32 would: either is right.
                     let outside = total.is_finite() && total != 0.0 && !(1e-37..3e38).contains(&total.abs());
                     lost |= outside || relative > 0.1;

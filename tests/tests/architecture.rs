@@ -40,7 +40,7 @@ fn everything_named_exists() {
 
 #[test]
 fn every_file_of_the_layers_is_named() {
-    for layer in ["crates/ir/", "crates/cpu/"] {
+    for layer in ["crates/ir/", "crates/cpu/", "crates/gpu/"] {
         let tree = tree();
         let (_, words) = tree.iter().find(|(folder, _)| folder == layer).expect("the layer is on the page");
         for entry in std::fs::read_dir(root().join(layer).join("src")).expect("the layer has sources") {

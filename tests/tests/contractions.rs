@@ -1,6 +1,7 @@
 //! matmul, dot and conv2d: every small size, awkward ones, batches, transposed and otherwise moved operands.
 
-use breakeven::{DType, Engine, s};
+use breakeven::{DType, s};
+use breakeven_tests::device::engine;
 use breakeven_tests::compare::Zeros;
 use breakeven_tests::data::Rng;
 use breakeven_tests::pair::Pair;
@@ -15,7 +16,7 @@ fn product(a: &Pair, b: &Pair) -> Pair {
 
 #[test]
 fn sizes_from_1_to_70() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let mut rng = Rng::new(1);
     for size in 1..=70 {
         // The diagonal, a thin one in each direction, and a random one.
@@ -30,7 +31,7 @@ fn sizes_from_1_to_70() {
 
 #[test]
 fn awkward_sizes_and_transposed_operands() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for [m, k, n] in [
         [0, 3, 4],
         [3, 0, 4],
@@ -58,7 +59,7 @@ fn awkward_sizes_and_transposed_operands() {
 
 #[test]
 fn vectors_batches_and_other_dtypes() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let shapes: [[&[usize]; 2]; 14] = [
         [&[5], &[5]],
         [&[5], &[5, 3]],
@@ -90,7 +91,7 @@ fn vectors_batches_and_other_dtypes() {
 /// NaN and infinities reach the rows and columns they belong to, and no others.
 #[test]
 fn edges_stay_in_their_rows() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for [m, k, n] in [[5, 6, 7], [17, 33, 19], [64, 64, 64]] {
         let (a, b) = (edgy(F32, &[m, k], 8), smooth(F32, &[k, n], 9));
         let compared = check(&engine, &format!("{m} x {k} x {n}"), &[&product(&a, &b)], Zeros::Same);
@@ -107,7 +108,7 @@ fn edges_stay_in_their_rows() {
 /// What surrounds a product and is fused with it: bias, activation, a product as the operand of another.
 #[test]
 fn products_with_their_surroundings() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let add = |a: &Pair, b: &Pair| Pair::apply(breakeven::Op::Add, &[a, b]).unwrap();
     for [m, k, n] in [[1, 1, 1], [3, 5, 9], [33, 17, 65]] {
         let (x, w, bias) = (smooth(F32, &[m, k], 1), smooth(F32, &[k, n], 2), smooth(F32, &[n], 3));
@@ -122,7 +123,7 @@ fn products_with_their_surroundings() {
 /// Parts of a product, moved and computed with: what is fused with the product must not take its size for the product's.
 #[test]
 fn parts_of_a_product() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let negate = |x: Option<Pair>| Pair::apply(breakeven::Op::Neg, &[&x.unwrap()]).unwrap();
     for [m, k, n] in [[2, 1, 1], [4, 3, 5], [1, 4, 6], [33, 9, 17]] {
         let p = product(&smooth(F32, &[m, k], 1), &smooth(F32, &[k, n], 2));
@@ -160,7 +161,7 @@ type Convolution = ([usize; 4], [usize; 4], [usize; 2], [usize; 2]);
 
 #[test]
 fn convolutions() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let cases: [Convolution; 11] = [
         ([1, 1, 3, 3], [1, 1, 1, 1], [1, 1], [0, 0]),
         ([1, 3, 8, 8], [4, 3, 3, 3], [1, 1], [1, 1]),

@@ -4,6 +4,7 @@
 //! many graphs are tried and which.
 
 use breakeven::{Engine, Tensor};
+use breakeven_tests::device::{api, engine};
 use breakeven_tests::compare::{Zeros, identical};
 use breakeven_tests::pair::Pair;
 use breakeven_tests::program::{Instruction, KINDS, Program, Value};
@@ -69,7 +70,9 @@ fn try_graph(engine: &Engine, recipe: &Recipe, limit_elems: usize, tally: &Tally
     let unfused = engine.run_unfused(&tensors).map_err(|why| fail(&format!("unfused: {why}")))?;
     let compared = compare(&pairs, &fused, Zeros::Same).map_err(|why| fail(&format!("fused: {why}")))?;
     compare(&pairs, &unfused, Zeros::Same).map_err(|why| fail(&format!("unfused: {why}")))?;
-    for (i, _) in chosen.iter().enumerate().filter(|(_, v)| v.order_free) {
+    // The unfused plan runs on the CPU, so that only there the two are the same to the bit.
+    let same_device = api().is_none();
+    for (i, _) in chosen.iter().enumerate().filter(|(_, v)| v.order_free && same_device) {
         identical(&fused[i].to_f64(), &unfused[i].to_f64())
             .map_err(|why| fail(&format!("output {i}, fused and unfused: {why}")))?;
     }
@@ -81,7 +84,7 @@ fn try_graph(engine: &Engine, recipe: &Recipe, limit_elems: usize, tally: &Tally
 
 /// Tries `graphs` random graphs; of their elements at least `percent` must be such that the reference can judge them.
 fn try_graphs(graphs: u64, recipes: impl Strategy<Value = Recipe>, limit_elems: usize, percent: usize) {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let tally = Tally::default();
     let config =
         Config { cases: graphs as u32, failure_persistence: None, max_shrink_iters: 4_000, ..Config::default() };

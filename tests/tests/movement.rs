@@ -1,6 +1,7 @@
 //! Movement: every view, join and creation on its own and one upon another, in every dtype, against plain index loops.
 
-use breakeven::{DType, Engine, Slice, s};
+use breakeven::{DType, Slice, s};
+use breakeven_tests::device::engine;
 use breakeven_tests::compare::Zeros;
 use breakeven_tests::data::Rng;
 use breakeven_tests::pair::Pair;
@@ -71,7 +72,7 @@ const KINDS: usize = 21;
 
 #[test]
 fn every_movement_of_every_shape() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let mut rng = Rng::new(5);
     let mut met = [0; KINDS];
     for (seed, shape) in SHAPES.iter().enumerate() {
@@ -90,7 +91,7 @@ fn every_movement_of_every_shape() {
 /// Movements upon movements, with arithmetic between them that keeps the planner from collapsing them.
 #[test]
 fn movements_upon_movements() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let mut rng = Rng::new(6);
     for round in 0..600 {
         let shape = SHAPES[rng.below(SHAPES.len())];
@@ -117,7 +118,7 @@ fn movements_upon_movements() {
 /// Every slice of a short axis, as Python has it.
 #[test]
 fn every_slice_of_a_short_axis() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let bounds: Vec<Option<isize>> = std::iter::once(None).chain((-5..=5).map(Some)).collect();
     for n in [0usize, 1, 3] {
         let x = smooth(DType::I32, &[n], 1);
@@ -137,7 +138,7 @@ fn every_slice_of_a_short_axis() {
 
 #[test]
 fn creation() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let floats =
         [(0.0, 10.0, 1.0), (0.0, 1.0, 0.1), (5.0, -5.0, -0.75), (1.0, 1.0, 1.0), (0.0, -1.0, 1.0), (-1e6, 1e6, 997.0)];
     let ints = [(0, 10, 3), (10, 0, -3), (-5, 5, 1), (0, 0, 1), (i32::MIN, i32::MAX, 1 << 28), (0, 2000, 1)];
@@ -155,7 +156,7 @@ fn creation() {
 
 #[test]
 fn an_index_outside_is_an_error_when_it_runs() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let x = smooth(DType::F32, &[3, 4], 1).tensor;
     for index in [4.0, -5.0, f64::from(i32::MAX), f64::from(i32::MIN)] {
         let indices = Pair::leaf(RefArray::exact(DType::I32, &[3], vec![0.0, index, 1.0])).tensor;

@@ -3,7 +3,8 @@
 //! Rows are taken from the table itself, so a new one is tested as soon as it is there, and fails with a message
 //! until the reference knows it.
 
-use breakeven::{DType, Engine, Op};
+use breakeven::{DType, Op};
+use breakeven_tests::device::engine;
 use breakeven_tests::compare::Zeros;
 use breakeven_tests::data::edges;
 use breakeven_tests::pair::Pair;
@@ -35,7 +36,7 @@ fn apply(what: &str, op: Op, args: &[&Pair]) -> Pair {
 
 #[test]
 fn awkward_sizes() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for_each_signature(|what, op, dtypes| {
         let mut outputs = Vec::new();
         for n in SIZES {
@@ -50,7 +51,7 @@ fn awkward_sizes() {
 
 #[test]
 fn large() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let leaf = |dtype, seed| (dtype, [seed, seed + 1, seed + 2].map(|s| edgy(dtype, &[LARGE], s)));
     let leaves = DType::ALL.map(|dtype| leaf(dtype, 77));
     let of = |dtype: DType, i: usize| leaves.iter().find(|l| l.0 == dtype).map(|l| &l.1[i]).unwrap();
@@ -62,7 +63,7 @@ fn large() {
 
 #[test]
 fn every_edge_with_every_edge() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for_each_signature(|what, op, dtypes| {
         // One axis for each argument: broadcasting makes the combinations.
         let args: Vec<Pair> = dtypes
@@ -81,7 +82,7 @@ fn every_edge_with_every_edge() {
 
 #[test]
 fn every_layout() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let all = DType::ALL.map(|dtype| (dtype, [1, 2, 3].map(|seed| views(dtype, seed))));
     let of = |dtype: DType| all.iter().find(|v| v.0 == dtype).map(|v| &v.1).unwrap();
     for_each_signature(|what, op, dtypes| {
@@ -101,7 +102,7 @@ fn every_layout() {
 
 #[test]
 fn broadcasting() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let shapes: [[&[usize]; 3]; 12] = [
         [&[], &[], &[]],
         [&[], &[3], &[1]],
@@ -128,7 +129,7 @@ fn broadcasting() {
 
 #[test]
 fn mixed_dtypes_promote_as_the_reference_does() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for &op in Op::ALL {
         for a in DType::ALL {
             for b in DType::ALL {
@@ -144,7 +145,7 @@ fn mixed_dtypes_promote_as_the_reference_does() {
 
 #[test]
 fn examples_of_the_table() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for_each_signature(|what, op, dtypes| {
         for (args, expected) in op.row().golden {
             let leaves: Vec<Pair> =
@@ -171,7 +172,7 @@ fn examples_of_the_table() {
 
 #[test]
 fn activations_and_clip() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for dtype in DType::ALL {
         let x = Pair::leaf(RefArray::exact(dtype, &[edges(dtype).len()], edges(dtype)));
         let bounds = [smooth(dtype, &[], 5), smooth(dtype, &[], 6)];

@@ -2,6 +2,7 @@
 //! the same bits from any number of threads.
 
 use breakeven::{Config, DType, Engine, Error, Program, ReduceOp, Tensor, View, ViewMut, s};
+use breakeven_tests::device::engine;
 use breakeven_tests::compare::identical;
 use breakeven_tests::data::random;
 use breakeven_tests::pair::Pair;
@@ -47,7 +48,7 @@ fn view(tensor: &Tensor) -> View<'_> {
 
 #[test]
 fn a_program_computes_what_a_batch_does() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for (name, record) in PROGRAMS {
         let (x, v) = (Tensor::input("x", DType::F32, [5, 9]).unwrap(), Tensor::input("v", DType::F32, [9]).unwrap());
         let outputs = record(&x, &v).unwrap();
@@ -69,7 +70,7 @@ fn a_program_computes_what_a_batch_does() {
 
 #[test]
 fn results_go_into_memory_that_exists() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for (name, record) in PROGRAMS {
         let (x, v) = (Tensor::input("x", DType::F32, [5, 9]).unwrap(), Tensor::input("v", DType::F32, [9]).unwrap());
         let outputs = record(&x, &v).unwrap();
@@ -103,7 +104,7 @@ fn results_go_into_memory_that_exists() {
 
 #[test]
 fn many_tasks_of_different_sizes_equal_single_runs() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for (name, record) in PROGRAMS {
         let (x, v) = (Tensor::input("x", DType::F32, [3, 4]).unwrap(), Tensor::input("v", DType::F32, [4]).unwrap());
         let outputs = record(&x, &v).unwrap();
@@ -141,7 +142,7 @@ const NONE: [f32; 0] = [];
 /// Softmax has nothing to shift by in an empty row; that must not stick to a program that was recorded for one.
 #[test]
 fn a_program_recorded_for_no_elements_takes_some() {
-    let softmax = compiled(&Engine::new().unwrap(), &[0], |x| x.softmax(0));
+    let softmax = compiled(&engine(), &[0], |x| x.softmax(0));
     let many = softmax.run_many(&[[View::from(&HOT[..])], [View::from(&NONE[..])]]).unwrap();
     assert_eq!(many.slice::<f32>(0, 0).unwrap(), [0.5, 0.5]);
     assert_eq!(many.slice::<f32>(1, 0).unwrap(), NONE);
@@ -149,7 +150,7 @@ fn a_program_recorded_for_no_elements_takes_some() {
 
 #[test]
 fn a_program_recorded_for_some_elements_takes_none() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for record in
         [(|x| x.softmax(0)) as fn(&Tensor) -> _, |x| x.log_softmax(0), |x| x.layer_norm(0, 0.1), |x| x.cumsum(0)]
     {
@@ -160,7 +161,7 @@ fn a_program_recorded_for_some_elements_takes_none() {
 
 #[test]
 fn a_program_of_a_number_stays_one() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let number = || View::from(&HOT[..1]).shaped([]).unwrap();
     for record in [(|x| x.argmax(None, false)) as fn(&Tensor) -> _, |x| x.argmin(None, true)] {
         let program = compiled(&engine, &[], record);
@@ -171,7 +172,7 @@ fn a_program_of_a_number_stays_one() {
 
 #[test]
 fn wrong_values_are_typed_errors() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let (x, v) = (Tensor::input("x", DType::F32, [2, 3]).unwrap(), Tensor::input("v", DType::F32, [3]).unwrap());
     let sum = (&x + &v).unwrap();
     let program = engine.compile(&[&x, &v], &[&sum]).unwrap();
@@ -275,7 +276,7 @@ fn wrong_values_are_typed_errors() {
 /// Inputs that nothing uses, that are empty, or that every use was folded away from, are still inputs.
 #[test]
 fn unused_inputs_are_inputs() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let input = |name: &str, dims: &[usize]| Tensor::input(name, DType::F32, dims).unwrap();
     let (x, v, unused) = (input("x", &[2, 3]), input("v", &[0]), input("unused", &[7]));
     let (six, none, seven) = ([1.0f32; 6], [0.0f32; 0], [0.0f32; 7]);

@@ -1,6 +1,7 @@
 //! Reductions over every set of axes, scans along every axis and the row ops, for every dtype, shape and layout.
 
 use breakeven::{DType, Engine, ReduceOp, ScanOp, Tensor};
+use breakeven_tests::device::engine;
 use breakeven_tests::compare::Zeros;
 use breakeven_tests::data::Rng;
 use breakeven_tests::pair::Pair;
@@ -20,7 +21,7 @@ fn check_all(engine: &Engine, what: &str, pairs: Vec<Option<Pair>>) {
 
 #[test]
 fn every_reduction_over_every_set_of_axes() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for dtype in DType::ALL {
         for (seed, shape) in SHAPES.iter().enumerate() {
             for x in [smooth(dtype, shape, seed as u64), edgy(dtype, shape, seed as u64)] {
@@ -37,7 +38,7 @@ fn every_reduction_over_every_set_of_axes() {
 
 #[test]
 fn reductions_of_every_layout() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for dtype in DType::ALL {
         for (name, x) in views(dtype, 5) {
             for op in ReduceOp::ALL {
@@ -56,7 +57,7 @@ fn reductions_of_every_layout() {
 
 #[test]
 fn large_reductions_and_scans() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     let large = smooth(DType::F32, &[(1 << 20) + 1], 9);
     for op in [ReduceOp::Sum, ReduceOp::Max, ReduceOp::ArgMin] {
         check_all(&engine, &format!("{} of 2^20 + 1", op.name()), vec![large.reduce(op, &[], false)]);
@@ -81,7 +82,7 @@ fn large_reductions_and_scans() {
 
 #[test]
 fn every_scan_along_every_axis() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for dtype in DType::ALL {
         for (seed, shape) in SHAPES.iter().enumerate() {
             for x in [smooth(dtype, shape, seed as u64), edgy(dtype, shape, seed as u64)] {
@@ -98,7 +99,7 @@ fn every_scan_along_every_axis() {
 
 #[test]
 fn row_ops_along_every_axis() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for dtype in DType::ALL {
         for (seed, shape) in SHAPES.iter().enumerate() {
             for x in [smooth(dtype, shape, seed as u64), edgy(dtype, shape, seed as u64)] {
@@ -120,7 +121,7 @@ fn row_ops_along_every_axis() {
 
 #[test]
 fn statistics_over_every_set_of_axes() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     for dtype in DType::ALL {
         for (seed, shape) in SHAPES.iter().enumerate() {
             for x in [smooth(dtype, shape, seed as u64), edgy(dtype, shape, seed as u64)] {
@@ -146,7 +147,7 @@ fn statistics_over_every_set_of_axes() {
 /// The stated bound: an f32 sum of 10^7 random values is within 1e-6 of the exact one.
 #[test]
 fn a_sum_of_ten_million_values_keeps_six_digits() {
-    let engine = Engine::new().unwrap();
+    let engine = engine();
     const N: usize = 10_000_000;
     let mut rng = Rng::new(3);
     let uniform: Vec<f32> = (0..N).map(|_| rng.unit() as f32).collect();

@@ -66,6 +66,8 @@ impl From<breakeven::Error> for Failure {
     fn from(error: breakeven::Error) -> Failure {
         match error {
             breakeven::Error::Record(_) | breakeven::Error::Setting { .. } => Failure::mistake(error),
+            // It was asked for by name, and the message says what is there.
+            breakeven::Error::NoDevice { .. } => Failure::mistake(error),
             breakeven::Error::Run(RunError::TakeIndex { .. }) => Failure::mistake(error),
             _ => Failure::failed(error),
         }

@@ -131,15 +131,21 @@ fn the_document_has_the_keys_that_the_design_names() {
     let decision = &document["decision"];
     let expected = [
         "actual_ns",
+        "created",
         "device",
+        "device_ns",
         "dispatches",
         "fallbacks",
+        "faults",
         "kernels",
+        "passes",
         "predicted_ns",
         "readback_bytes",
+        "readbacks",
         "reason",
         "submits",
         "upload_bytes",
+        "uploads",
     ];
     assert_eq!(keys(decision), expected);
     assert_eq!((&decision["device"], &decision["kernels"]), (&"cpu".into(), &1.into()));
@@ -167,7 +173,7 @@ fn an_explanation_says_where_and_what() {
     for part in [
         "f32[2, 3]\n[[ 2.",
         "3 runs: median ",
-        "cpu: the only device of this build (",
+        "cpu: no GPU has been measured on this machine, so none can be known to pay (",
         "kernels     1\n",
         "plan: 1 kernel",
         "maximum(",
@@ -203,8 +209,8 @@ error: matmul of [2, 3] and [2, 3]: the last axis of the left must equal the sec
     fail(&folder, &["eval", "h = 1", "-o", "y=y.npy"], 2, "it assigns h");
     fail(&folder, &["eval", "h = 1", "-o", "h=y.npy", "-o", "y.npy"], 2, "two outputs go to y.npy");
     fail(&folder, &["eval", "1", "-o", "y.csv"], 2, "use .npy or .npz");
-    fail(&folder, &["eval", "1", "--device", "gpu"], 2, "this build has no GPU backend yet");
-    fail(&folder, &["eval", "1", "--device", "tpu"], 2, "expected auto or cpu");
+    fail(&folder, &["eval", "1", "--device", "all"], 2, "use gpu:N for each");
+    fail(&folder, &["eval", "1", "--device", "tpu"], 2, "expected auto, cpu, gpu or gpu:N");
     fail(&folder, &["eval", "1", "--repeat", "0"], 2, "--repeat");
     fail(&folder, &["eval", "1", "--nonsense"], 2, "--nonsense");
     fail(&folder, &["eval"], 2, "<EXPRESSION>");
@@ -225,10 +231,23 @@ fn failures_have_exit_code_1() {
 #[test]
 fn a_setting_that_makes_no_sense_is_the_users() {
     let folder = folder();
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("breakeven"));
-    let output =
-        command.current_dir(folder.path()).env("BREAKEVEN_THREADS", "many").args(["eval", "1"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
+    for (name, value, message) in [
+        ("BREAKEVEN_THREADS", "many", "expected a whole number from 1 to 4096"),
+        ("BREAKEVEN_DEVICE", "tpu", "expected auto, cpu, gpu or gpu:N"),
+        ("BREAKEVEN_BACKENDS", "vulkan,cuda", "expected some of vulkan, gl, dx12, metal"),
+        ("BREAKEVEN_BACKENDS", "", "expected some of vulkan, gl, dx12, metal"),
+        ("BREAKEVEN_SYNC_TIMEOUT", "soon", "expected a time such as 5, 2.5s or 800ms"),
+        ("BREAKEVEN_SYNC_TIMEOUT", "0", "expected a time such as 5, 2.5s or 800ms"),
+    ] {
+        for args in [&["eval", "1"][..], &["devices", "--json"]] {
+            let mut command = Command::new(assert_cmd::cargo::cargo_bin!("breakeven"));
+            let output = command.current_dir(folder.path()).env(name, value).args(args).output().unwrap();
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert_eq!((output.status.code(), &*output.stdout), (Some(2), &[][..]), "{name}={value}: {stderr}");
+            assert!(stderr.starts_with(&format!("error: {name}={value}: {message}")), "{stderr}");
+            assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        }
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::team::{Sleep, Team};
 use crate::threads::Pool;
 use breakeven_ir::backend::{Backend, Prepared, RunError};
 use breakeven_ir::plan::Plan;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The CPU, with its threads, its working memory and its memory pool.
@@ -56,16 +57,46 @@ impl Cpu {
         bytes: &mut [u8],
         offsets: &[usize],
         ns: u64,
-        work: impl Fn(std::ops::Range<usize>, &mut [u8]) + Sync,
+        work: impl Fn(Range<usize>, &mut [u8]) + Sync,
     ) {
         assert!(
             offsets.is_sorted() && offsets.last().is_none_or(|&last| last <= bytes.len()),
             "parts must be in order"
         );
-        let (base, len) = (Base(bytes.as_mut_ptr()), bytes.len());
+        let end = bytes.len();
+        let at = |part: usize| offsets.get(part).copied().unwrap_or(end);
+        // SAFETY: the offsets ascend and stay inside.
+        unsafe { self.over_ranges(bytes, offsets.len(), at, ns, work) };
+    }
+
+    /// As [`Cpu::for_each_range`] for `count` parts of `stride` bytes each, which need no list of offsets.
+    pub fn for_each_stride(
+        &self,
+        bytes: &mut [u8],
+        count: usize,
+        stride: usize,
+        ns: u64,
+        work: impl Fn(Range<usize>, &mut [u8]) + Sync,
+    ) {
+        assert!(count.checked_mul(stride).is_some_and(|end| end <= bytes.len()), "parts must lie inside");
+        // SAFETY: multiples of the stride ascend, and the last was checked to stay inside.
+        unsafe { self.over_ranges(bytes, count, |part| part * stride, ns, work) };
+    }
+
+    /// # Safety
+    /// `offset` ascends over `0..=count` and stays inside `bytes`.
+    unsafe fn over_ranges(
+        &self,
+        bytes: &mut [u8],
+        count: usize,
+        offset: impl Fn(usize) -> usize + Sync,
+        ns: u64,
+        work: impl Fn(Range<usize>, &mut [u8]) + Sync,
+    ) {
+        let base = Base(bytes.as_mut_ptr());
         let pool = &self.shared.pool;
-        Team { pool, parallel: Team::pays(pool, &self.shared.sleep, ns) }.over(offsets.len(), 1, |part| {
-            let (from, to) = (offsets[part.start], offsets.get(part.end).copied().unwrap_or(len));
+        Team { pool, parallel: Team::pays(pool, &self.shared.sleep, ns) }.over(count, 1, |part| {
+            let (from, to) = (offset(part.start), offset(part.end));
             // SAFETY: the offsets ascend and stay inside, so that ranges are disjoint; each is visited once.
             let bytes = unsafe { std::slice::from_raw_parts_mut(base.get().add(from), to - from) };
             work(part, bytes);
@@ -75,7 +106,7 @@ impl Cpu {
 
 /// The start of memory whose parts several threads write.
 struct Base(*mut u8);
-// SAFETY: see `for_each_range`: every byte is written by one thread.
+// SAFETY: see `over_ranges`: every byte is written by one thread.
 unsafe impl Sync for Base {}
 impl Base {
     fn get(&self) -> *mut u8 {

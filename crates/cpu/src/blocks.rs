@@ -6,7 +6,7 @@
 use crate::scratch::Line;
 use breakeven_ir::HostBytes;
 use breakeven_ir::backend::RunError;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// From this size on a block is mapped on its own rather than taken from the allocator.
 const MAPPED_BYTES: usize = 1 << 20;
@@ -28,6 +28,8 @@ struct Free {
     bytes: usize,
     hits: u64,
     misses: u64,
+    /// Is the engine gone? Then nobody will take what is given back.
+    closed: bool,
 }
 
 /// How the pool has been used.
@@ -96,7 +98,7 @@ fn class(bytes: usize) -> usize {
 pub struct Block {
     memory: Option<Memory>,
     len: usize,
-    home: Weak<Blocks>,
+    home: Arc<Blocks>,
 }
 
 impl Blocks {
@@ -117,7 +119,7 @@ impl Blocks {
                 Memory::new(bytes)?
             }
         };
-        Ok(Block { memory: Some(memory), len, home: Arc::downgrade(self) })
+        Ok(Block { memory: Some(memory), len, home: self.clone() })
     }
 
     /// How the pool has been used so far.
@@ -133,9 +135,17 @@ impl Blocks {
         free.bytes = 0;
     }
 
+    /// As [`Blocks::clear`], and for good: results that outlive the engine are freed when they are dropped. They hold the
+    /// pool itself, because a weak pointer to it would cost each of them two more locked instructions.
+    pub(crate) fn close(&self) {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.blocks = Vec::new();
+        (free.bytes, free.closed) = (0, true);
+    }
+
     fn give_back(&self, memory: Memory) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.bytes + memory.bytes <= KEEP_BYTES {
+        if !free.closed && free.bytes + memory.bytes <= KEEP_BYTES {
             free.bytes += memory.bytes;
             free.blocks.push(memory);
         }
@@ -167,8 +177,8 @@ impl HostBytes for Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if let (Some(memory), Some(home)) = (self.memory.take(), self.home.upgrade()) {
-            home.give_back(memory);
+        if let Some(memory) = self.memory.take() {
+            self.home.give_back(memory);
         }
     }
 }

@@ -7,6 +7,8 @@
 
 pub(crate) mod columns;
 pub(crate) mod contract;
+mod dot;
 pub(crate) mod map;
 pub(crate) mod reduce;
+mod rows;
 pub(crate) mod scan;

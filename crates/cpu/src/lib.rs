@@ -24,10 +24,34 @@ mod scratch;
 mod shape;
 mod slots;
 mod stream;
+mod tasks;
 mod team;
 pub mod threads;
 mod tile;
 
 pub use backend::Cpu;
-pub use blocks::{Block, BlockStats, Blocks};
+/// Memory of the pool: written by one, then read by many.
+///
+/// ```
+/// use breakeven_ir::HostBytes;
+/// let blocks = std::sync::Arc::new(breakeven_cpu::Blocks::default());
+/// let mut block = blocks.take(3)?;
+/// block.as_mut_bytes().copy_from_slice(b"abc");
+/// assert_eq!(block.as_bytes(), b"abc");   // from now on for reading, by as many as like
+/// # Ok::<(), breakeven_ir::backend::RunError>(())
+/// ```
+pub use blocks::Block;
+pub use blocks::BlockStats;
+/// The memory pool.
+///
+/// ```
+/// let blocks = std::sync::Arc::new(breakeven_cpu::Blocks::default());
+/// drop(blocks.take(1000)?);                    // back to the pool, and lent again
+/// drop(blocks.take(1000)?);
+/// assert_eq!((blocks.stats().misses, blocks.stats().hits), (1, 1));
+/// blocks.clear();
+/// assert_eq!(blocks.stats().free_bytes, 0);
+/// # Ok::<(), breakeven_ir::backend::RunError>(())
+/// ```
+pub use blocks::Blocks;
 pub use level::Level;

@@ -4,13 +4,13 @@
 //! written in place; only what lies between goes through slots in L1. Values that do not differ between lanes are
 //! computed once and passed as scalars.
 
-use crate::kernels::map::{exp_sub_fns, map_fns, splat_at};
+mod emit;
+
 use crate::kernels::reduce::{ReduceFns, row_dot_at};
-use crate::kernels::scan::ScanFns;
 use crate::level::Level;
 use crate::peephole::{exponents, factors};
 use crate::place::{Bound, Place};
-use crate::program::{Access, Follow, Phase, Ptr, Reduction, Step, Target, TileProgram};
+use crate::program::{Access, Phase, Ptr, Reduction, Step, Target, TileProgram};
 use crate::shape::{Form, LoopShape};
 use crate::slots;
 use breakeven_ir::Op;
@@ -164,7 +164,7 @@ impl Lowering<'_> {
                     let step = match self.factors[v] {
                         Some([a, b]) => {
                             let (a, b) = (self.vector(a, &mut body), self.vector(b, &mut body));
-                            Step::Dot { f: row_dot_at(self.level.moving()), reduce, a, b }
+                            Step::Dot { f: row_dot_at(self.level), reduce, a, b }
                         }
                         None => Step::Reduce { reduce, src: self.vector(arg, &mut body) },
                     };
@@ -242,11 +242,6 @@ impl Lowering<'_> {
         }
     }
 
-    fn ptr(&mut self, target: Target) -> Ptr {
-        self.out.targets.push(target);
-        self.out.targets.len() as Ptr - 1
-    }
-
     /// The values that phase `phase` computes for each tile or step: what its reductions and stores need.
     fn needed_in(&self, phase: usize) -> Vec<usize> {
         let insts = &self.kernel.body.insts;
@@ -287,172 +282,6 @@ impl Lowering<'_> {
     /// Does the store write along what is reduced? Its value may well be the same all along.
     fn store_is_inner(&self, store: &Store) -> bool {
         store.index.vars() & self.out.shape.inner_mask != 0
-    }
-
-    /// Writes out the values of `phase` that were not written in place, along what is reduced or beside it.
-    fn store_values(&mut self, phase: usize, inner: bool, steps: &mut Vec<Step>) {
-        for (number, store) in self.kernel.stores.iter().enumerate() {
-            let v = store.value as usize;
-            if self.store_is_inner(store) == inner
-                && self.phase_of[v] == phase
-                && self.in_place[v] != Some(number as u32)
-            {
-                let Loc { ptr, scalar } = self.loc(store.value);
-                steps.push(Step::Store { store: number as u32, src: ptr, scalar });
-            }
-        }
-    }
-
-    fn loc(&self, v: Value) -> Loc {
-        self.locs[v as usize].expect("arguments are emitted before their users")
-    }
-
-    /// The value as lanes: scalars are repeated into a slot.
-    fn vector(&mut self, v: Value, steps: &mut Vec<Step>) -> Ptr {
-        let loc = self.loc(v);
-        if !loc.scalar {
-            return loc.ptr;
-        }
-        let dst = self.ptr(Target::Slot);
-        let f = splat_at(self.level);
-        steps.push(Step::Map { f, dst, args: [loc.ptr; 3], arity: 1, one: false });
-        dst
-    }
-
-    /// A pointer that follows an access through memory.
-    fn follow(&mut self, access: Access, inner: bool) -> Ptr {
-        let ptr = self.ptr(Target::Memory);
-        let follow = Follow { ptr, buffer: access.buffer, width: access.width, place: access.place };
-        if inner {
-            self.out.inner.push(follow)
-        } else {
-            self.out.outer.push(follow)
-        }
-        ptr
-    }
-
-    /// Where the result of `v` goes: straight to memory if it is stored contiguously, else a slot or cell.
-    fn destination(&mut self, v: usize, scalar: bool) -> Ptr {
-        if scalar {
-            return self.ptr(Target::Cell);
-        }
-        if !self.out.stream {
-            let fits = |s: &Store| s.value as usize == v && self.store_is_inner(s) == self.is_inner(v);
-            let place = self.kernel.stores.iter().position(fits);
-            if let Some(number) = place {
-                let store = self.out.stores[number].clone();
-                if store.width == 4 && self.out.contiguous(&store.place) {
-                    self.in_place[v] = Some(number as u32);
-                    return self.follow(store, self.is_inner(v));
-                }
-            }
-        }
-        self.ptr(Target::Slot)
-    }
-
-    /// Do all lanes read the same element?
-    fn uniform(&self, access: &Access) -> bool {
-        let first = self.out.shape.first_lane();
-        let fixed = |place: &Place| place.general.is_none() && place.coefficients[first..].iter().all(|&c| c == 0);
-        fixed(&access.place) && access.bounds.iter().all(|b| fixed(&b.place))
-    }
-
-    fn emit(&mut self, v: usize, steps: &mut Vec<Step>) {
-        let inner = self.is_inner(v);
-        let dtype = self.kernel.body.dtypes[v];
-        let loc = match self.kernel.body.insts[v].clone() {
-            Inst::Const(value) => {
-                self.out.consts.push(value.bits());
-                let ptr = self.ptr(Target::Const(self.out.consts.len() as u32 - 1));
-                Loc { ptr, scalar: true }
-            }
-            Inst::Load { access } => {
-                let load = self.out.loads[access as usize].clone();
-                let scalar = self.is_scalar(v) || self.uniform(&load);
-                if load.width == 4
-                    && load.bounds.is_empty()
-                    && load.place.general.is_none()
-                    && (scalar || self.out.contiguous(&load.place))
-                {
-                    Loc { ptr: self.follow(load, inner), scalar }
-                } else {
-                    let dst = if scalar { self.ptr(Target::Cell) } else { self.destination(v, false) };
-                    steps.push(Step::Fill { load: access, dst, one: scalar });
-                    Loc { ptr: dst, scalar }
-                }
-            }
-            Inst::Arange { index, start, step } => {
-                let scalar = self.is_scalar(v);
-                let dst = self.destination(v, scalar);
-                let place = Box::new(Place::new(&index, &self.out.shape.names, self.out.shape.count()));
-                steps.push(Step::Arange { place, start, step, dst, one: scalar });
-                Loc { ptr: dst, scalar }
-            }
-            Inst::Inside { conditions } => {
-                let scalar = self.is_scalar(v);
-                let dst = self.ptr(if scalar { Target::Cell } else { Target::Slot });
-                let (names, count) = (&self.out.shape.names, self.out.shape.count());
-                let bounds = conditions.iter().map(|c| Bound::new(c, names, count)).collect();
-                steps.push(Step::Inside { bounds, dst, one: scalar });
-                Loc { ptr: dst, scalar }
-            }
-            Inst::Gather { access, position, stride, extent } => {
-                let load = self.out.loads[access as usize].clone();
-                let at = self.loc(position);
-                let scalar = at.scalar && (self.is_scalar(v) || self.uniform(&load));
-                let dst = self.destination(v, scalar);
-                steps.push(Step::Gather {
-                    load: access,
-                    position: at.ptr,
-                    scalar: at.scalar,
-                    stride,
-                    extent,
-                    dst,
-                    one: scalar,
-                });
-                Loc { ptr: dst, scalar }
-            }
-            Inst::Map { op, signature, .. } => {
-                let (args, arity) = self.args(v);
-                let mut locs = [Loc { ptr: 0, scalar: false }; 3];
-                for at in 0..arity {
-                    locs[at] = self.loc(args[at]);
-                }
-                // One lane if all arguments are: but what differs from step to step is computed where it is used.
-                let one = locs[..arity].iter().all(|l| l.scalar);
-                let dst = self.destination(v, one);
-                let memory = |ptr: Ptr| self.out.targets[ptr as usize] == Target::Memory;
-                let moves =
-                    op.row().cost == 1 && memory(dst) && locs[..arity].iter().all(|l| l.scalar || memory(l.ptr));
-                let level = if moves { self.level.moving() } else { self.level };
-                let fns = match self.exponents[v] {
-                    Some(_) => exp_sub_fns(level),
-                    None => map_fns(op, signature, level),
-                };
-                let mut scalars = [false; 3];
-                (0..arity).for_each(|at| scalars[at] = locs[at].scalar && !one);
-                let f = match fns.version(scalars) {
-                    Some(f) => f,
-                    None => {
-                        locs[0] = Loc { ptr: self.vector(args[0], steps), scalar: false };
-                        scalars[0] = false;
-                        fns.version(scalars).expect("a kernel exists for a first argument in lanes")
-                    }
-                };
-                steps.push(Step::Map { f, dst, args: locs.map(|l| l.ptr), arity: arity as u8, one });
-                Loc { ptr: dst, scalar: one }
-            }
-            Inst::Scan { op, arg } => {
-                let src = self.vector(arg, steps);
-                let dst = self.destination(v, false);
-                let scan = self.out.scans.len() as u32;
-                self.out.scans.push(ScanFns::new(op, dtype));
-                steps.push(Step::Scan { scan, src, dst });
-                Loc { ptr: dst, scalar: false }
-            }
-            Inst::Reduce { .. } => unreachable!("reductions are placed by their phase"),
-        };
-        self.locs[v] = Some(loc);
     }
 
     /// Does a map read something along its rows that is contiguous from row to row: a transposed matrix?

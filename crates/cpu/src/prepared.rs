@@ -7,10 +7,10 @@ use crate::program::TileProgram;
 use crate::schedule::{Buffers, Run};
 use crate::scratch::Scratches;
 use crate::shape::Form;
+use crate::tasks::{Straight, TaskLayout};
 use crate::team::{Sleep, Team, Work};
 use crate::threads::Pool;
 use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Timings};
-use breakeven_ir::expr::Inst;
 use breakeven_ir::plan::{Kernel, Place, Plan};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -23,6 +23,12 @@ pub(crate) struct Shared {
     pub(crate) level: Level,
     pub(crate) scratches: Scratches,
     pub(crate) blocks: Arc<Blocks>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.blocks.close();
+    }
 }
 
 /// Outputs from this size on may be written past the caches: below, everything fits some cache.
@@ -109,6 +115,9 @@ pub(crate) struct PreparedPlan {
     plan: Arc<Plan>,
     kernels: Vec<Ready>,
     shared: Arc<Shared>,
+    tasks: TaskLayout,
+    /// The plan as plain calls, if it is no more: what its tasks run.
+    straight: Option<Straight>,
 }
 
 /// Base addresses that are kept on the stack; larger plans borrow scratch for them.
@@ -117,7 +126,10 @@ const BASES: usize = 32;
 impl PreparedPlan {
     pub(crate) fn new(plan: &Arc<Plan>, shared: &Arc<Shared>) -> PreparedPlan {
         let kernels = plan.kernels.iter().map(|kernel| Ready::new(plan, kernel, shared.level)).collect();
-        PreparedPlan { plan: plan.clone(), kernels, shared: shared.clone() }
+        let tasks = TaskLayout::new(plan);
+        let mut made = PreparedPlan { plan: plan.clone(), kernels, shared: shared.clone(), tasks, straight: None };
+        made.straight = made.single_map().and_then(|program| Straight::new(program, &made.tasks));
+        made
     }
 
     /// The program of a plan that is a single map without scratch: its tasks need no more than new addresses.
@@ -144,7 +156,16 @@ impl PreparedPlan {
         stride: usize,
         failed: &mut dyn FnMut(usize, RunError),
     ) {
+        let per_task = self.plan.inputs;
         let base = results.as_mut_ptr();
+        let inputs_of = |task: usize| &inputs[task * per_task..(task + 1) * per_task];
+        if let Some(straight) = &self.straight {
+            for task in 0..tasks {
+                // SAFETY: sizes were checked by the caller; it was made from this program.
+                unsafe { straight.run(program, inputs_of(task), base.wrapping_add(task * stride)) };
+            }
+            return;
+        }
         let mut bases = [std::ptr::null_mut(); BASES];
         let cell = bases.as_mut_ptr();
         let wrong = AtomicI64::new(i64::MAX);
@@ -158,35 +179,18 @@ impl PreparedPlan {
                 failed(task, take_error(packed));
             }
         };
-        let gathers = self.plan.kernels.iter().any(has_gather);
-        // Worked out once: a task is often no more than a few instructions.
-        let mut places = [TaskPlace::Result(0); BASES];
-        let places = &mut places[..self.plan.buffers.len()];
-        let mut results_end = 0;
-        for (place, info) in places.iter_mut().zip(&self.plan.buffers) {
-            *place = match info.place {
-                Place::Input(at) => TaskPlace::Input(at),
-                _ => {
-                    let offset = results_end;
-                    results_end += info.bytes().next_multiple_of(RESULT_ALIGN);
-                    TaskPlace::Result(offset)
-                }
-            };
-        }
+        let TaskLayout { places, gathers, .. } = &self.tasks;
         // SAFETY: inputs and results of every task have the sizes of the plan's buffers, checked by the caller; the
         // addresses are written through the pointer that the buffers were made from.
         unsafe {
             program.run_tasks(&run, tasks, |task| {
-                if gathers {
+                if *gathers {
                     report(previous);
                     previous = Some(task);
                 }
-                let first = base.add(task * stride);
+                let (inputs, results) = (inputs_of(task), base.add(task * stride));
                 for (at, place) in places.iter().enumerate() {
-                    cell.add(at).write(match *place {
-                        TaskPlace::Input(i) => inputs[task * self.plan.inputs + i].as_ptr().cast_mut(),
-                        TaskPlace::Result(offset) => first.add(offset),
-                    });
+                    cell.add(at).write(place.address(inputs, results));
                 }
             });
         }
@@ -224,32 +228,20 @@ impl PreparedPlan {
             }
         }
         match wrong.load(Ordering::Relaxed) {
-            i64::MAX => Ok(Timings { total_ns: 0, kernels: self.kernels.len() as u32, threads: threads_used }),
+            i64::MAX => Ok(Timings {
+                total_ns: 0,
+                kernels: self.kernels.len() as u32,
+                threads: threads_used,
+                ..Timings::default()
+            }),
             packed => Err(take_error(packed)),
         }
     }
 }
 
-/// Where a task's buffer lies: an input, or a place in its results.
-#[derive(Clone, Copy)]
-enum TaskPlace {
-    Input(usize),
-    Result(usize),
-}
-
 /// The error behind a packed position (see [`Run::wrong`]).
 fn take_error(packed: i64) -> RunError {
     RunError::TakeIndex { index: packed as u32 as i32, extent: (packed >> 32) as usize }
-}
-
-fn has_gather(kernel: &Kernel) -> bool {
-    kernel.bodies().iter().any(|body| body.insts.iter().any(|inst| matches!(inst, Inst::Gather { .. })))
-}
-
-/// Bytes of all outputs, padded.
-fn output_bytes(plan: &Plan) -> usize {
-    let outputs = plan.buffers.iter().filter(|b| matches!(b.place, Place::Output(_)));
-    outputs.map(|info| info.bytes().next_multiple_of(RESULT_ALIGN)).sum()
 }
 
 impl Prepared for PreparedPlan {
@@ -287,12 +279,10 @@ impl Prepared for PreparedPlan {
     ) {
         let per_task = self.plan.inputs;
         assert_eq!(inputs.len(), tasks * per_task, "the number of inputs was not checked");
-        assert!(results.len() >= tasks * stride && stride >= output_bytes(&self.plan), "results need their place");
-        for (at, info) in self.plan.input_infos().iter().enumerate() {
-            let bytes = info.bytes();
-            let fits = inputs.iter().skip(at).step_by(per_task).all(|input| input.len() == bytes);
-            assert!(fits, "an input's size was not checked");
-        }
+        assert!(results.len() >= tasks * stride && stride >= self.tasks.result_bytes, "results need their place");
+        let fits =
+            |task: &[&[u8]]| task.iter().zip(&self.tasks.input_bytes).all(|(input, bytes)| input.len() == *bytes);
+        assert!(inputs.chunks_exact(per_task.max(1)).all(fits), "an input's size was not checked");
         if let Some(program) = self.single_map() {
             return self.run_map_tasks(program, tasks, inputs, results, stride, failed);
         }

@@ -4,8 +4,8 @@
 //! a map (lanes over points), rows (lanes along what is reduced) or columns (lanes over points, a loop over what is
 //! reduced). The choice depends on the shapes alone, never on the number of threads, so that results do not either.
 
-use breakeven_ir::expr::{Access, Body, Condition, Inst};
-use breakeven_ir::index::Index;
+use breakeven_ir::expr::{Body, Inst};
+use breakeven_ir::merge::{Group, groups};
 use breakeven_ir::plan::Loops;
 
 /// The form of the loops.
@@ -49,12 +49,8 @@ const FEW_COLUMNS: usize = 24;
 impl LoopShape {
     pub(crate) fn new(kernel: &Loops) -> LoopShape {
         let inner_mask = kernel.inner_mask();
-        let outer: Vec<usize> = (0..kernel.vars.len()).filter(|&v| inner_mask >> v & 1 == 0).collect();
-        let inner: Vec<usize> = (0..kernel.vars.len()).filter(|&v| inner_mask >> v & 1 == 1).collect();
-        let indices = all_indices(kernel);
-        let extents: Vec<usize> = kernel.vars.iter().map(|v| v.extent).collect();
-        let outer = merged(&outer, &indices, &extents);
-        let inner = merged(&inner, &indices, &extents);
+        let outer = groups(kernel, false);
+        let inner = groups(kernel, true);
         let size = |groups: &[Group]| groups.iter().map(|g| g.extent).product::<usize>();
         let form = if inner.is_empty() {
             Form::Map
@@ -116,55 +112,6 @@ impl LoopShape {
 fn is_plain_reduction(body: &Body) -> bool {
     matches!(body.insts[..], [Inst::Load { .. }, Inst::Reduce { .. }, ..])
         && body.insts.iter().filter(|inst| matches!(inst, Inst::Reduce { .. })).count() == 1
-}
-
-/// Variables that run as one.
-#[derive(Clone, Debug)]
-struct Group {
-    vars: Vec<usize>,
-    extent: usize,
-}
-
-/// Every index of the kernel: loads, conditions, counted ranges and stores.
-fn all_indices(kernel: &Loops) -> Vec<&Index> {
-    fn conditions(list: &[Condition]) -> impl Iterator<Item = &Index> {
-        list.iter().map(|c| &c.index)
-    }
-    let mut indices: Vec<&Index> = kernel.stores.iter().map(|s| &s.index).collect();
-    for Access { index, conditions: list, .. } in &kernel.body.accesses {
-        indices.push(index);
-        indices.extend(conditions(list));
-    }
-    for inst in &kernel.body.insts {
-        match inst {
-            Inst::Arange { index, .. } => indices.push(index),
-            Inst::Inside { conditions: list } => indices.extend(conditions(list)),
-            _ => {}
-        }
-    }
-    indices
-}
-
-/// Neighbouring variables merged where every index steps over the second as if it went on with the first.
-fn merged(vars: &[usize], indices: &[&Index], extents: &[usize]) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    for &var in vars {
-        let mergeable = |last: &Group| {
-            let before = last.vars[last.vars.len() - 1];
-            indices.iter().all(|index| match index.affine(extents.len()) {
-                Some(c) => c[before] == c[var] * extents[var] as i64,
-                None => index.vars() & (1 << before | 1 << var) == 0,
-            })
-        };
-        match groups.last_mut() {
-            Some(last) if mergeable(last) => {
-                last.vars.push(var);
-                last.extent *= extents[var];
-            }
-            _ => groups.push(Group { vars: vec![var], extent: extents[var] }),
-        }
-    }
-    groups
 }
 
 /// Rows or columns: along which of the two innermost variables memory is contiguous for more of the accesses.

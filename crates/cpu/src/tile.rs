@@ -1,14 +1,15 @@
 //! Runs tiles: one thread's frame of slots, cells and accumulators, and the steps over it.
+//!
+//! A lowered program and a range of its work enter from `schedule`; the plan's buffers are written.
 
-use crate::fill::{self, Lanes, Positions};
+mod rare;
+
 use crate::kernels::reduce::{Acc, ColRowsFn};
 use crate::place::Place;
-use crate::program::{Access, Follow, Phase, Ptr, Step, Target, TileProgram};
+use crate::program::{Follow, Phase, Ptr, Step, Target, TileProgram};
 use crate::schedule::Run;
 use crate::shape::Form;
-use crate::stream;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 /// Rows up to this size are asked for one row ahead (softmax of 4096 x 512: 764-794 us instead of 804-903); of longer
 /// ones the hardware sees where they go.
@@ -364,79 +365,6 @@ impl Frame<'_> {
                 (fns.row)(self.ptr(src), self.n, self.accs.add(reduce as usize), self.position);
             }
         }
-    }
-
-    unsafe fn rare_step(&mut self, step: &Step) {
-        let program = self.program;
-        // SAFETY: see the impl.
-        unsafe {
-            match step {
-                Step::Map { .. } | Step::Reduce { .. } | Step::Dot { .. } => unreachable!("handled by the caller"),
-                Step::Fill { load, dst, one } => {
-                    let access = &program.loads[*load as usize];
-                    let (base, dst) = (self.run.buffers.base(access.buffer), self.ptr(*dst));
-                    self.with_lanes(*one, |lanes| fill::load(lanes, access, base, dst));
-                }
-                Step::Arange { place, start, step, dst, one } => {
-                    let dst = self.ptr(*dst);
-                    self.with_lanes(*one, |lanes| fill::arange(lanes, place, *start, *step, dst));
-                }
-                Step::Inside { bounds, dst, one } => {
-                    let dst = self.ptr(*dst);
-                    self.with_lanes(*one, |lanes| fill::bounds_hold(lanes, bounds, dst));
-                }
-                Step::Gather { load, position, scalar, stride, extent, dst, one } => {
-                    let access = &program.loads[*load as usize];
-                    let (base, dst) = (self.run.buffers.base(access.buffer), self.ptr(*dst));
-                    let at = self.ptr(*position);
-                    let positions = Positions { at, scalar: *scalar, stride: *stride, extent: *extent };
-                    let wrong = self.with_lanes(*one, |lanes| fill::gather(lanes, access, base, &positions, dst));
-                    if let Some(index) = wrong {
-                        let packed = (*extent as i64) << 32 | i64::from(index as u32);
-                        let _ = self.run.wrong.compare_exchange(i64::MAX, packed, Ordering::Relaxed, Ordering::Relaxed);
-                    }
-                }
-                Step::Scan { scan, src, dst } => {
-                    let fns = &program.scans[*scan as usize];
-                    let (src, dst) = (self.ptr(*src), self.ptr(*dst));
-                    if program.shape.form == Form::Columns {
-                        fns.col(src, dst, self.n, self.carries.add(*scan as usize * program.tile));
-                    } else {
-                        fns.row(src, dst, self.n, &mut *self.carries.add(*scan as usize));
-                    }
-                }
-                Step::Store { store, src, scalar } => {
-                    let access = &program.stores[*store as usize];
-                    let (base, src) = (self.run.buffers.base(access.buffer), self.ptr(*src));
-                    if program.stream && !scalar && access.width == 4 && program.contiguous(&access.place) {
-                        let at = access.place.at(&self.point[..program.shape.count()]) as usize;
-                        stream::copy(base.cast::<u32>().add(at), src, self.n);
-                    } else if *scalar && access.width == 4 && self.stores_one(access) {
-                        let at = access.place.at(&self.point[..program.shape.count()]) as usize;
-                        base.cast::<u32>().add(at).write_unaligned(src.read_unaligned());
-                    } else {
-                        let one = self.stores_one(access);
-                        self.with_lanes(one, |lanes| fill::store(lanes, access, base, src, *scalar));
-                    }
-                }
-            }
-        }
-    }
-
-    /// In rows, what does not depend on the lanes is stored once.
-    fn stores_one(&self, access: &Access) -> bool {
-        let first = self.program.shape.first_lane();
-        self.program.shape.form == Form::Rows && access.place.coefficients[first..].iter().all(|&c| c == 0)
-    }
-
-    fn with_lanes<R>(&mut self, one: bool, work: impl FnOnce(&mut Lanes<'_>) -> R) -> R {
-        let (count, shape) = (self.program.shape.count(), &self.program.shape);
-        let saved = self.point;
-        let (first, n) = if one { (self.first, 1) } else { (self.first, self.n) };
-        let mut lanes = Lanes { point: &mut self.point[..count], extents: &shape.lanes, first, n };
-        let result = work(&mut lanes);
-        self.point = saved;
-        result
     }
 }
 

@@ -44,7 +44,7 @@ fn compare(mut a: impl FnMut(), mut b: impl FnMut()) -> (f64, f64) {
 
 fn main() -> Result<()> {
     let engine = Engine::new()?;
-    println!("{}", engine.device_name());
+    println!("{}", engine.device_name("cpu"));
 
     let (xs, ys) = (vec![1.5f32; 256], vec![2.5f32; 256]);
     let (x, y) = (Tensor::input("x", DType::F32, [256])?, Tensor::input("y", DType::F32, [256])?);

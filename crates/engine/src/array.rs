@@ -1,6 +1,7 @@
 //! Values on the host: results ([`Array`]), and borrowed memory that goes in ([`View`]) and comes out ([`ViewMut`]).
 
 use crate::error::{Error, Result};
+use breakeven_ir::backend::Source;
 use breakeven_ir::{Buffer, DType, Readable, Scalar, Shape, Tensor, read_as};
 
 /// A computed array. Its memory comes from the engine's pool and goes back there when the last clone, or tensor made
@@ -61,6 +62,10 @@ impl Array {
         self.as_bytes().chunks_exact(self.dtype.size_bytes()).map(lane).collect()
     }
 
+    pub(crate) fn into_buffer(self) -> Buffer {
+        self.data
+    }
+
     /// The array as a tensor for the next batch, without a copy.
     pub fn to_tensor(&self) -> Tensor {
         // The buffer was made for this shape, so there is nothing that could be refused.
@@ -77,7 +82,10 @@ impl Array {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    pub(crate) bytes: &'a [u8],
+    /// Empty for what lies on a device and not on the host.
+    bytes: &'a [u8],
+    /// The shared memory behind a tensor's data.
+    shared: Option<&'a Buffer>,
     pub(crate) dtype: DType,
     /// `None` for a plain slice, which takes the shape that is expected.
     pub(crate) shape: Option<Shape>,
@@ -87,7 +95,7 @@ impl<'a> View<'a> {
     /// Elements in row-major order under a shape of their own: what tasks of different sizes need.
     pub fn shaped(self, shape: impl breakeven_ir::IntoShape) -> Result<View<'a>> {
         let shape = shape.into_shape()?;
-        let found = self.bytes.len() / self.dtype.size_bytes();
+        let found = self.len_bytes() / self.dtype.size_bytes();
         if shape.elems() != found {
             return Err(breakeven_ir::Error::DataLength { found, shape }.into());
         }
@@ -101,14 +109,50 @@ impl<'a> View<'a> {
 
     /// A tensor's data. `None` if the tensor is computed and has no data yet.
     pub fn of(tensor: &'a Tensor) -> Option<View<'a>> {
-        let bytes = tensor.as_data()?.as_bytes();
-        Some(View { bytes, dtype: tensor.dtype(), shape: Some(tensor.shape()) })
+        let shared = tensor.as_data()?;
+        // What lies on a device is fetched when the CPU needs it, and not before.
+        let bytes = if shared.resident().is_some() { &[] } else { shared.as_bytes() };
+        Some(View { bytes, shared: Some(shared), dtype: tensor.dtype(), shape: Some(tensor.shape()) })
+    }
+
+    /// How many bytes there are.
+    #[inline]
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.shared.map_or(self.bytes.len(), Buffer::len_bytes)
+    }
+
+    /// The bytes on the host.
+    #[inline]
+    pub(crate) fn host(&self) -> &'a [u8] {
+        match self.shared {
+            Some(shared) if self.is_elsewhere() => shared.as_bytes(),
+            _ => self.bytes,
+        }
+    }
+
+    /// Makes sure that the bytes are on the host, or tells why they can't be.
+    pub(crate) fn fetch(&self) -> Result<()> {
+        if let Some(shared) = self.shared.filter(|_| self.is_elsewhere()) {
+            shared.try_bytes()?;
+        }
+        Ok(())
+    }
+
+    /// Does it lie on a device rather than on the host?
+    #[inline]
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.bytes.is_empty() && self.shared.is_some()
+    }
+
+    /// As a backend reads it.
+    pub(crate) fn source(&self) -> Source<'a> {
+        self.shared.map_or(Source::Bytes(self.bytes), Source::Shared)
     }
 }
 
 impl<'a> From<&'a Array> for View<'a> {
     fn from(array: &'a Array) -> View<'a> {
-        View { bytes: array.as_bytes(), dtype: array.dtype, shape: Some(array.shape) }
+        View { bytes: array.as_bytes(), shared: None, dtype: array.dtype, shape: Some(array.shape) }
     }
 }
 
@@ -129,7 +173,7 @@ macro_rules! views {
     ($($t:ty => $dtype:ident;)*) => {$(
         impl<'a> From<&'a [$t]> for View<'a> {
             fn from(data: &'a [$t]) -> View<'a> {
-                View { bytes: bytemuck::cast_slice(data), dtype: DType::$dtype, shape: None }
+                View { bytes: bytemuck::cast_slice(data), shared: None, dtype: DType::$dtype, shape: None }
             }
         }
         impl<'a> From<&'a Vec<$t>> for View<'a> {

@@ -1,14 +1,19 @@
 //! The engine: runs batches of recorded tensors, and compiles programs that run again and again.
 
 use crate::array::{Array, View};
-use crate::config::Config;
+use crate::batch::{Batch, Stay};
+use crate::config::{Config, Device};
+use crate::decision::Decision;
+use crate::devices::{DeviceInfo, Devices};
 use crate::error::{Error, Result};
 use crate::execute;
 use crate::plans::{PlanStats, Plans};
 use crate::program::Program;
+use crate::resident::Pinned;
+use crate::route::{self, RunOptions};
 use breakeven_cpu::{BlockStats, Cpu};
-use breakeven_ir::backend::Backend;
-use breakeven_ir::{Plan, Tensor, plan_key};
+use breakeven_ir::backend::{Backend, RunError};
+use breakeven_ir::{Buffer, HostBytes, Plan, Tensor, plan_key};
 use std::sync::Arc;
 
 /// Runs array work. Two engines share nothing; cloning one shares everything.
@@ -32,6 +37,35 @@ pub(crate) struct Shared {
     pub(crate) cpu: Cpu,
     pub(crate) plans: Plans,
     pub(crate) threads: usize,
+    pub(crate) devices: Devices,
+    pub(crate) config: Config,
+}
+
+impl Shared {
+    /// May a batch run elsewhere than on the CPU?
+    #[inline]
+    pub(crate) fn is_routed(&self) -> bool {
+        matches!(self.config.device, Device::Gpu(_))
+    }
+}
+
+/// A batch that has run.
+///
+/// ```
+/// use breakeven::{Engine, Tensor};
+/// let engine = Engine::new()?;
+/// let x = Tensor::from_slice(&[3.0f32, 4.0], [2])?;
+/// let ran = engine.run_with(&[&x.norm(&[], false)?], &Default::default())?;
+/// assert_eq!(ran.outputs[0].as_slice::<f32>()?, [5.0]);
+/// assert_eq!(ran.decision.kernels, 1);
+/// # Ok::<(), breakeven::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// The results.
+    pub outputs: Vec<Array>,
+    /// Where they were made, why, and what it took.
+    pub decision: Decision,
 }
 
 impl Engine {
@@ -42,9 +76,23 @@ impl Engine {
 
     /// An engine with these settings.
     pub fn with_config(config: Config) -> Result<Engine> {
+        Engine::build(Devices::new(config.clone()), config)
+    }
+
+    /// An engine whose devices beside the CPU are these, as `gpu:0`, `gpu:1`, .. in this order: for devices of one's
+    /// own, and for wrappers around others.
+    pub fn with_backends(config: Config, backends: Vec<Arc<dyn Backend>>) -> Result<Engine> {
+        Engine::build(Devices::given(config.clone(), backends), config)
+    }
+
+    fn build(devices: Devices, config: Config) -> Result<Engine> {
         let threads = config.thread_count()?;
+        if !(0.0..=1.0).contains(&config.verify) {
+            let value = config.verify.to_string();
+            return Err(Error::Setting { name: "verify", value, expected: "a share from 0 to 1" });
+        }
         let cpu = Cpu::new(threads).map_err(|error| Error::Threads { why: error.to_string() })?;
-        Ok(Engine { shared: Arc::new(Shared { cpu, plans: Plans::new(config.plan_cache), threads }) })
+        Ok(Engine { shared: Arc::new(Shared { cpu, plans: Plans::new(config.plan_cache), threads, devices, config }) })
     }
 
     /// How many threads work on a batch, the calling one included.
@@ -52,9 +100,22 @@ impl Engine {
         self.shared.threads
     }
 
-    /// The CPU in words: threads and SIMD level.
-    pub fn device_name(&self) -> &str {
-        self.shared.cpu.name()
+    /// A device in words: threads and SIMD level of `cpu`, what `gpu:N` is called. Empty if there is none of that id.
+    pub fn device_name(&self, id: &str) -> String {
+        match id.parse() {
+            Ok(Device::Cpu) => self.shared.cpu.name().to_owned(),
+            Ok(Device::Gpu(Some(number))) => {
+                self.shared.devices.slot(number).map_or(String::new(), |slot| slot.backend.name().to_owned())
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The CPU and every other device, which are looked for and opened if they were not.
+    pub fn devices(&self) -> Vec<DeviceInfo> {
+        let mut devices = vec![DeviceInfo::named("cpu", self.shared.cpu.name())];
+        devices.extend(self.shared.devices.infos());
+        devices
     }
 
     /// Computes these tensors as one batch. Planned once for each structure: the same expression over other data runs
@@ -63,7 +124,92 @@ impl Engine {
         let (key, leaves) = plan_key(outputs);
         let views = leaf_views(&leaves)?;
         let prepared = self.shared.plans.get(key, outputs, &self.shared.cpu)?;
+        if self.shared.is_routed() || views.iter().any(View::is_elsewhere) {
+            let mut batch = Batch { engine: &self.shared, prepared: &prepared, views };
+            return Ok(route::run(&self.shared, &RunOptions::default(), &mut batch)?.0);
+        }
         execute::with_bytes(&views, |inputs| execute::run(&*prepared, self.shared.cpu.blocks(), inputs, true))
+    }
+
+    /// Computes these tensors as one batch where `options` say, and tells where that was and why.
+    pub fn run_with(&self, outputs: &[&Tensor], options: &RunOptions) -> Result<Ran> {
+        let (key, leaves) = plan_key(outputs);
+        let views = leaf_views(&leaves)?;
+        let prepared = self.shared.plans.get(key, outputs, &self.shared.cpu)?;
+        let mut batch = Batch { engine: &self.shared, prepared: &prepared, views };
+        let (outputs, decision) = route::run(&self.shared, options, &mut batch)?;
+        Ok(Ran { outputs, decision })
+    }
+
+    /// Computes these tensors, and leaves the results on the device that made them: they feed the next batch without a
+    /// transfer, and come to the host when it reads them. They outlive the device: what they were made from is kept,
+    /// and the CPU computes them again if they are lost.
+    ///
+    /// ```
+    /// use breakeven::{Engine, Tensor};
+    /// let engine = Engine::new()?;
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0], [2])?;
+    /// let y = &engine.run_resident(&[&(&x * 2.0)?])?[0];
+    /// assert_eq!(engine.run(&[&(y + 1.0)?])?[0].as_slice::<f32>()?, [3.0, 5.0]);
+    /// # Ok::<(), breakeven::Error>(())
+    /// ```
+    pub fn run_resident(&self, outputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let (key, leaves) = plan_key(outputs);
+        let views = leaf_views(&leaves)?;
+        let prepared = self.shared.plans.get(key, outputs, &self.shared.cpu)?;
+        let batch = Batch { engine: &self.shared, prepared: &prepared, views };
+        let mut stay = Stay { batch, engine: self, recipes: outputs };
+        Ok(route::run(&self.shared, &RunOptions::default(), &mut stay)?.0)
+    }
+
+    /// A tensor with its data on the engine's device, computed if it was not: batches there read it without a transfer.
+    /// The host keeps its copy, from which the data goes up again if the device is lost. On the CPU there is nothing to
+    /// do.
+    ///
+    /// ```
+    /// use breakeven::{Engine, Tensor};
+    /// let engine = Engine::new()?;
+    /// let weights = engine.pin(&Tensor::from_slice(&[1.0f32, 2.0], [2])?)?;
+    /// assert_eq!(engine.run(&[&(&weights * 2.0)?])?[0].as_slice::<f32>()?, [2.0, 4.0]);
+    /// # Ok::<(), breakeven::Error>(())
+    /// ```
+    pub fn pin(&self, tensor: &Tensor) -> Result<Tensor> {
+        let host = match tensor.as_data() {
+            Some(buffer) => buffer.clone(),
+            None => self.run(&[tensor])?.swap_remove(0).into_buffer(),
+        };
+        let config = &self.shared.config;
+        let candidates = match self.shared.devices.candidates(config.device) {
+            Err(error) if config.strict => return Err(error),
+            candidates => candidates.unwrap_or_default(),
+        };
+        let mut fault = None;
+        for slot in candidates {
+            match slot.backend.upload(host.try_bytes()?) {
+                Ok(resident) => {
+                    let len = host.len_bytes();
+                    let buffer = Buffer::with_len(Arc::new(Pinned { host, resident }) as Arc<dyn HostBytes>, len);
+                    return Ok(Tensor::from_buffer(buffer, tensor.dtype(), tensor.shape())?);
+                }
+                Err(error) => fault = Some(error),
+            }
+        }
+        match fault {
+            Some(error) if config.strict => {
+                Err(Error::Strict { wish: config.device.to_string(), why: Box::new(error.into()) })
+            }
+            _ => Ok(Tensor::from_buffer(host, tensor.dtype(), tensor.shape())?),
+        }
+    }
+
+    /// The value of a tensor that was computed before and lost, from the CPU.
+    pub(crate) fn compute_again(&self, tensor: &Tensor) -> Result<Buffer, RunError> {
+        let options = RunOptions { device: Some(Device::Cpu), strict: None };
+        match self.run_with(&[tensor], &options) {
+            Ok(mut ran) => Ok(ran.outputs.swap_remove(0).into_buffer()),
+            Err(Error::Run(error)) => Err(error),
+            Err(error) => Err(RunError::Device { device: "cpu".into(), message: error.to_string() }),
+        }
     }
 
     /// Computes with one kernel for each operation: what fused results are tested against, and how much fusion saves.
@@ -98,7 +244,7 @@ impl Engine {
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Engine({})", self.device_name())
+        write!(f, "Engine({})", self.shared.cpu.name())
     }
 }
 

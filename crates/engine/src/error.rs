@@ -94,6 +94,32 @@ pub enum Error {
         /// What it must be.
         expected: &'static str,
     },
+    /// A device was asked for that is not there.
+    #[error("{wanted} is not there: {found} GPU{} found; {hint}", if *found == 1 { " was" } else { "s were" })]
+    NoDevice {
+        /// What was asked for.
+        wanted: String,
+        /// How many there are.
+        found: usize,
+        /// How to get one.
+        hint: &'static str,
+    },
+    /// A device is there but can't be opened.
+    #[error("{device} can't be opened: {why}")]
+    OpenDevice {
+        /// The device.
+        device: String,
+        /// What the driver said.
+        why: String,
+    },
+    /// The only device that was allowed failed.
+    #[error("{wish} was asked for, nothing else is allowed, and {why}")]
+    Strict {
+        /// What was asked for.
+        wish: String,
+        /// What went wrong there.
+        why: Box<Error>,
+    },
     /// Threads could not be started.
     #[error("threads could not be started: {why}")]
     Threads {

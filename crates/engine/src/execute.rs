@@ -4,7 +4,7 @@ use crate::array::{Array, View};
 use crate::error::{Error, Result};
 use breakeven_cpu::{Block, Blocks};
 use breakeven_ir::backend::Prepared;
-use breakeven_ir::plan::{BufferInfo, Place, Plan};
+use breakeven_ir::plan::{BufferId, Plan};
 use breakeven_ir::{Buffer, HostBytes};
 use std::sync::Arc;
 
@@ -16,17 +16,12 @@ pub(crate) fn with_bytes<R>(views: &[View<'_>], work: impl FnOnce(&[&[u8]]) -> R
     if views.len() <= INLINE {
         let mut bytes: [&[u8]; INLINE] = [&[]; INLINE];
         for (slot, view) in bytes.iter_mut().zip(views) {
-            *slot = view.bytes;
+            *slot = view.host();
         }
         work(&bytes[..views.len()])
     } else {
-        work(&views.iter().map(|v| v.bytes).collect::<Vec<_>>())
+        work(&views.iter().map(View::host).collect::<Vec<_>>())
     }
-}
-
-/// The buffers that a plan writes for its caller, in order.
-pub(crate) fn output_buffers(plan: &Plan) -> impl Iterator<Item = &BufferInfo> + Clone {
-    plan.buffers.iter().filter(|b| matches!(b.place, Place::Output(_)))
 }
 
 /// Runs one batch into fresh blocks of the pool.
@@ -37,20 +32,28 @@ pub(crate) fn run(
     threads: bool,
 ) -> Result<Vec<Array>> {
     let plan = prepared.plan();
-    let taken: Result<Vec<Block>, _> = output_buffers(plan).map(|info| blocks.take(info.bytes())).collect();
+    let taken: Result<Vec<Block>, _> = plan.output_buffers().map(|info| blocks.take(info.bytes())).collect();
     let mut taken = taken?;
     {
         let mut slices: Vec<&mut [u8]> = taken.iter_mut().map(Block::as_mut_bytes).collect();
         prepared.run(inputs, &mut slices, threads)?;
     }
     let made: Vec<Buffer> = taken.into_iter().map(|block| Buffer::new(Arc::new(block) as Arc<dyn HostBytes>)).collect();
-    let array = |id: &breakeven_ir::plan::BufferId| {
+    Ok(arrays(plan, &made))
+}
+
+/// The plan's outputs, from the memory of each of its output buffers. One buffer may serve several: they share it.
+pub(crate) fn arrays(plan: &Plan, made: &[Buffer]) -> Vec<Array> {
+    let array = |id: &BufferId| {
         let info = plan.buffer(*id);
-        // One buffer may serve several outputs: they share it.
-        let at = output_buffers(plan).position(|b| b.place == info.place).unwrap_or(0);
-        Array::new(made[at].clone(), info.dtype, info.shape)
+        Array::new(made[output_number(plan, *id)].clone(), info.dtype, info.shape)
     };
-    Ok(plan.outputs.iter().map(array).collect())
+    plan.outputs.iter().map(array).collect()
+}
+
+/// Which of the plan's output buffers this one is.
+pub(crate) fn output_number(plan: &Plan, id: BufferId) -> usize {
+    plan.output_buffers().position(|b| b.place == plan.buffer(id).place).unwrap_or(0)
 }
 
 /// Checks that `views` are what the plan's inputs expect, named by `name`.
@@ -61,12 +64,12 @@ pub(crate) fn check_inputs(plan: &Plan, views: &[View<'_>], name: impl Fn(usize)
         }
         let fits = match view.shape {
             Some(shape) => shape == info.shape,
-            None => view.bytes.len() == info.bytes(),
+            None => view.len_bytes() == info.bytes(),
         };
         if !fits {
             let found = match view.shape {
                 Some(shape) => format!("shape {shape}"),
-                None => format!("{} elements", view.bytes.len() / view.dtype.size_bytes()),
+                None => format!("{} elements", view.len_bytes() / view.dtype.size_bytes()),
             };
             return Err(Error::InputShape { name: name(at), expected: info.shape, found });
         }

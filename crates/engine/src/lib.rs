@@ -18,32 +18,44 @@
 #![forbid(unsafe_code)]
 
 mod array;
+mod batch;
 mod config;
+mod decision;
+mod devices;
 mod engine;
 mod error;
 mod execute;
+mod gpus;
 mod many;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod plans;
 mod program;
+mod resident;
+mod route;
+mod tasks;
+mod verify;
 
 pub use array::{Array, View, ViewMut};
 pub use breakeven_cpu::BlockStats;
-pub use breakeven_ir::backend::RunError;
+pub use breakeven_ir::backend::{self, Api, Health, RunError, Status, Timings};
 pub use breakeven_ir::plan;
 pub use breakeven_ir::{
     AxisSet, Buffer, DType, Element, Error as RecordError, HostBytes, Input, IntoShape, MAX_RANK, Op, OpRow, Operand,
     Plan, Readable, ReduceOp, Scalar, ScanOp, Shape, Signature, Slice, Tensor, property, s,
 };
-pub use config::{Config, THREADS_VAR};
-pub use engine::Engine;
+pub use config::{BACKENDS_VAR, CACHE_DIR_VAR, Config, DEVICE_VAR, Device, SYNC_TIMEOUT_VAR, THREADS_VAR};
+pub use decision::Decision;
+pub use devices::DeviceInfo;
+pub use engine::{Engine, Ran};
 pub use error::{Error, Result};
+pub use gpus::hint as driver_hint;
 pub use many::Many;
 #[cfg(feature = "ndarray")]
 pub use ndarray::FromNdarray;
 pub use plans::PlanStats;
 pub use program::Program;
+pub use route::RunOptions;
 
 /// The README's example is run with the others.
 #[cfg(doctest)]

@@ -1,12 +1,15 @@
 //! A compiled program: planned once, run again and again with new values, alone or as many tasks at once.
 
 use crate::array::{Array, View, ViewMut};
+use crate::batch::{Batch, Into};
+use crate::engine::Ran;
 use crate::engine::Shared;
 use crate::error::{Error, Result};
-use crate::execute::{self, check_inputs, output_buffers};
+use crate::execute::{self, check_inputs};
 use crate::many::Many;
+use crate::route::{self, RunOptions};
 use breakeven_ir::backend::Prepared;
-use breakeven_ir::{Plan, Shape, Tensor, plan_key};
+use breakeven_ir::{DType, Plan, Shape, Tensor, plan_key};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -37,6 +40,8 @@ pub(crate) struct Inner {
     inputs: Vec<Tensor>,
     outputs: Vec<Tensor>,
     pub(crate) bound: Arc<Bound>,
+    /// The dtype and bytes of each input: what plain slices are checked against.
+    sizes: Box<[(DType, usize)]>,
     /// The same program for inputs of other shapes.
     others: Mutex<HashMap<Vec<Shape>, Arc<Bound>>>,
 }
@@ -45,14 +50,16 @@ pub(crate) struct Inner {
 pub(crate) struct Bound {
     pub(crate) prepared: Arc<dyn Prepared>,
     /// Where each of the plan's inputs comes from.
-    sources: Vec<Source>,
+    sources: Vec<Origin>,
     /// Are the plan's inputs exactly the program's, in order?
     plain: bool,
     /// The plan's output buffers in the order of the program's outputs, each once.
     distinct: bool,
+    /// Bytes of one task's results among many: see [`Plan::result_stride`].
+    pub(crate) stride: usize,
 }
 
-enum Source {
+enum Origin {
     /// The program's input of this number.
     Input(usize),
     /// Data that the program was recorded with.
@@ -63,36 +70,37 @@ impl Bound {
     fn new(engine: &Shared, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<Bound> {
         let (key, leaves) = plan_key(outputs);
         let prepared = engine.plans.get(key, outputs, &engine.cpu)?;
-        let sources: Result<Vec<Source>> = leaves
+        let sources: Result<Vec<Origin>> = leaves
             .iter()
             .map(|leaf| match leaf.as_input() {
-                None => Ok(Source::Data((*leaf).clone())),
+                None => Ok(Origin::Data((*leaf).clone())),
                 Some(input) => inputs
                     .iter()
                     .position(|i| i.as_input().is_some_and(|i| std::ptr::eq(i, input)))
-                    .map(Source::Input)
+                    .map(Origin::Input)
                     .ok_or_else(|| breakeven_ir::Error::UnboundInput { name: input.name().into() }.into()),
             })
             .collect();
         let sources = sources?;
-        let in_order = |(at, source): (usize, &Source)| matches!(source, Source::Input(i) if *i == at);
+        let in_order = |(at, source): (usize, &Origin)| matches!(source, Origin::Input(i) if *i == at);
         let plain = sources.len() == inputs.len() && sources.iter().enumerate().all(in_order);
         let plan = prepared.plan();
-        let distinct = plan.outputs.len() == output_buffers(plan).count();
-        Ok(Bound { prepared, sources, plain, distinct })
+        let distinct = plan.outputs.len() == plan.output_buffers().count();
+        let stride = plan.result_stride();
+        Ok(Bound { prepared, sources, plain, distinct, stride })
     }
 
-    /// Adds the plan's inputs to a list.
+    /// Gives the plan's inputs to `take`, in order.
     #[inline]
-    pub(crate) fn push_inputs<'a>(&'a self, values: &[View<'a>], list: &mut Vec<&'a [u8]>) {
+    pub(crate) fn for_each_input<'a>(&'a self, values: &[View<'a>], mut take: impl FnMut(&'a [u8])) {
         if self.plain {
-            list.extend(values.iter().map(|view| view.bytes));
+            values.iter().for_each(|view| take(view.host()));
             return;
         }
         for source in &self.sources {
             match source {
-                Source::Input(at) => list.push(values[*at].bytes),
-                Source::Data(tensor) => list.extend(View::of(tensor).map(|view| view.bytes)),
+                Origin::Input(at) => take(values[*at].host()),
+                Origin::Data(tensor) => View::of(tensor).into_iter().for_each(|view| take(view.host())),
             }
         }
     }
@@ -102,14 +110,19 @@ impl Bound {
         if self.plain {
             return execute::with_bytes(values, work);
         }
+        execute::with_bytes(&self.views(values), work)
+    }
+
+    /// The plan's inputs.
+    pub(crate) fn views<'a>(&'a self, values: &[View<'a>]) -> Vec<View<'a>> {
         let mut views: Vec<View<'_>> = Vec::with_capacity(self.sources.len());
         for source in &self.sources {
             match source {
-                Source::Input(at) => views.push(values[*at]),
-                Source::Data(tensor) => views.extend(View::of(tensor)),
+                Origin::Input(at) => views.push(values[*at]),
+                Origin::Data(tensor) => views.extend(View::of(tensor)),
             }
         }
-        execute::with_bytes(&views, work)
+        views
     }
 }
 
@@ -123,8 +136,9 @@ impl Program {
         }
         let bound = Arc::new(Bound::new(&engine, inputs, outputs)?);
         let own = |tensors: &[&Tensor]| tensors.iter().map(|t| (*t).clone()).collect();
+        let sizes = inputs.iter().map(|t| (t.dtype(), t.shape().elems() * t.dtype().size_bytes())).collect();
         let (inputs, outputs) = (own(inputs), own(outputs));
-        Ok(Program { inner: Arc::new(Inner { engine, inputs, outputs, bound, others: Mutex::default() }) })
+        Ok(Program { inner: Arc::new(Inner { engine, inputs, outputs, bound, sizes, others: Mutex::default() }) })
     }
 
     /// The inputs, in the order in which values are given.
@@ -146,8 +160,37 @@ impl Program {
     pub fn run(&self, values: &[View<'_>]) -> Result<Vec<Array>> {
         let inner = &*self.inner;
         inner.check(values)?;
+        if inner.engine.is_routed() || values.iter().any(|view| view.is_elsewhere()) {
+            return Ok(self.run_checked(values, &RunOptions::default())?.outputs);
+        }
         let blocks = inner.engine.cpu.blocks();
         inner.bound.with_inputs(values, |inputs| execute::run(&*inner.bound.prepared, blocks, inputs, true))
+    }
+
+    /// Computes the outputs where `options` say, and tells where that was and why.
+    ///
+    /// ```
+    /// use breakeven::{DType, Device, Engine, RunOptions, Tensor};
+    /// let engine = Engine::new()?;
+    /// let x = Tensor::input("x", DType::F32, [2])?;
+    /// let program = engine.compile(&[&x], &[&x.sqrt()?])?;
+    /// // Falls back to the CPU where there is no GPU.
+    /// let options = RunOptions { device: Some(Device::Gpu(None)), strict: Some(false) };
+    /// let ran = program.run_with(&[[4.0f32, 9.0].as_slice().into()], &options)?;
+    /// assert_eq!(ran.outputs[0].as_slice::<f32>()?, [2.0, 3.0]);
+    /// println!("ran on {}: {}", ran.decision.device, ran.decision.reason);
+    /// # Ok::<(), breakeven::Error>(())
+    /// ```
+    pub fn run_with(&self, values: &[View<'_>], options: &RunOptions) -> Result<Ran> {
+        self.inner.check(values)?;
+        self.run_checked(values, options)
+    }
+
+    fn run_checked(&self, values: &[View<'_>], options: &RunOptions) -> Result<Ran> {
+        let (engine, bound) = (&*self.inner.engine, &self.inner.bound);
+        let mut batch = Batch { engine, prepared: &bound.prepared, views: bound.views(values) };
+        let (outputs, decision) = route::run(engine, options, &mut batch)?;
+        Ok(Ran { outputs, decision })
     }
 
     /// Computes the outputs for values that are named rather than in order.
@@ -183,6 +226,12 @@ impl Program {
                 let found = output.bytes.len() / info.dtype.size_bytes();
                 return Err(Error::OutputSize { number, expected: info.shape, found });
             }
+        }
+        if inner.engine.is_routed() || values.iter().any(|view| view.is_elsewhere()) {
+            let bound = &inner.bound;
+            let batch = Batch { engine: &inner.engine, prepared: &bound.prepared, views: bound.views(values) };
+            route::run(&inner.engine, &RunOptions::default(), &mut Into { batch, outputs })?;
+            return Ok(());
         }
         if !inner.bound.distinct {
             // One buffer serves several outputs: computed once, copied.
@@ -246,12 +295,23 @@ impl Inner {
         self.inputs[at].shape()
     }
 
-    pub(crate) fn input_dtype(&self, at: usize) -> breakeven_ir::DType {
+    pub(crate) fn input_dtype(&self, at: usize) -> DType {
         self.inputs[at].dtype()
+    }
+
+    /// Are these values plain slices of the program's own sizes? They are the common case.
+    pub(crate) fn are_plain(&self, values: &[View<'_>]) -> bool {
+        let plain = |(view, (dtype, bytes)): (&View<'_>, &(DType, usize))| {
+            view.shape.is_none() && view.dtype == *dtype && view.len_bytes() == *bytes
+        };
+        values.len() == self.sizes.len() && values.iter().zip(&self.sizes).all(plain)
     }
 
     /// Are these values of the program's own dtypes and shapes?
     fn check(&self, values: &[View<'_>]) -> Result<()> {
+        if self.are_plain(values) {
+            return Ok(());
+        }
         self.check_count(values)?;
         if self.bound.plain {
             return check_inputs(self.bound.prepared.plan(), values, |at| self.name(at));

@@ -1,49 +1,115 @@
 //! What a device must do to run plans. Engine, router and queue see only this.
 
+mod api;
+mod error;
+mod report;
+
+pub use api::Api;
+pub use error::RunError;
+pub use report::{Health, Status, Timings};
+
+use crate::buffer::Buffer;
 use crate::plan::Plan;
+use std::any::Any;
 use std::sync::Arc;
 
-/// How a run went: what a backend tells instead of logging.
+/// A value that lies on a device.
 ///
 /// ```
-/// assert_eq!(breakeven_ir::backend::Timings::default().kernels, 0);
+/// fn describe(value: &dyn breakeven_ir::backend::Resident) -> String {
+///     format!("{} bytes on {}{}", value.len_bytes(), value.device(), if value.is_current() { "" } else { ", stale" })
+/// }
+/// # let _ = describe;
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Timings {
-    /// Wall time of the run.
-    pub total_ns: u64,
-    /// How many kernels ran.
-    pub kernels: u32,
-    /// The most threads that worked on a kernel.
-    pub threads: u32,
+pub trait Resident: Send + Sync {
+    /// The device's id.
+    fn device(&self) -> &str;
+    /// Its size.
+    fn len_bytes(&self) -> usize;
+    /// Is the device still the one that it was made on?
+    fn is_current(&self) -> bool;
+    /// A copy on the host.
+    fn fetch(&self) -> Result<Buffer, RunError>;
+    /// For the device itself, which knows what it is.
+    fn as_any(&self) -> &dyn Any;
 }
 
-/// What went wrong on a device while a batch ran.
+/// An input of a batch.
 ///
 /// ```
-/// use breakeven_ir::backend::RunError;
-/// let error = RunError::TakeIndex { index: 7, extent: 5 };
-/// assert!(error.to_string().contains("index 7 is out of range for an axis of extent 5"));
+/// use breakeven_ir::{Buffer, backend::Source};
+/// let buffer = Buffer::from_vec(vec![1.0f32]);
+/// assert_eq!(Source::Shared(&buffer).bytes(), 1.0f32.to_ne_bytes());
 /// ```
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// `take` met an index outside its axis.
-    #[error(
-        "take: index {index} is out of range for an axis of extent {extent}: indices from -{extent} to {extent} - 1 exist"
-    )]
-    TakeIndex {
-        /// The first offending index found.
-        index: i32,
-        /// The axis' extent.
-        extent: usize,
-    },
-    /// Memory could not be had.
-    #[error("{bytes} bytes of memory could not be had: free memory, or run smaller batches")]
-    OutOfMemory {
-        /// How much was asked for.
-        bytes: usize,
-    },
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// Borrowed bytes.
+    Bytes(&'a [u8]),
+    /// Shared bytes, which may also lie on a device.
+    Shared(&'a Buffer),
+}
+
+impl<'a> Source<'a> {
+    /// The bytes on the host; fetched from the device if they are only there.
+    pub fn bytes(&self) -> &'a [u8] {
+        match self {
+            Source::Bytes(bytes) => bytes,
+            Source::Shared(buffer) => buffer.as_bytes(),
+        }
+    }
+
+    /// The bytes on the host, or why they can't be had.
+    pub fn try_bytes(&self) -> Result<&'a [u8], RunError> {
+        match self {
+            Source::Bytes(bytes) => Ok(bytes),
+            Source::Shared(buffer) => buffer.try_bytes(),
+        }
+    }
+}
+
+/// A result of a batch.
+///
+/// ```
+/// use breakeven_ir::{Buffer, backend::{Made, RunError}};
+/// fn on_host(made: Made) -> Result<Buffer, RunError> {
+///     match made {
+///         Made::Host(buffer) => Ok(buffer),
+///         Made::Resident(value) => value.fetch(),
+///     }
+/// }
+/// assert_eq!(on_host(Made::Host(Buffer::from_vec(vec![7u32])))?.as_bytes(), 7u32.to_ne_bytes());
+/// # Ok::<(), RunError>(())
+/// ```
+pub enum Made {
+    /// In host memory, or in device memory that the host sees.
+    Host(Buffer),
+    /// On the device.
+    Resident(Arc<dyn Resident>),
+}
+
+/// One task of many: a plan, its inputs, and where its results go.
+///
+/// ```
+/// use breakeven_ir::{DType, Plan, Tensor, backend::Task};
+/// use std::sync::Arc;
+/// let plan = Arc::new(Plan::new(&[&Tensor::input("x", DType::F32, [2])?.exp()?])?);
+/// let inputs: [&[u8]; 2] = [&[0; 8], &[1; 8]];
+/// let task = |number: usize| Task {
+///     plan: &plan,
+///     inputs: &inputs[number..=number],
+///     offset: number * plan.result_stride(),
+/// };
+/// assert_eq!([task(0).offset, task(1).offset], [0, 64]);
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
+pub struct Task<'a> {
+    /// The plan, as it was given to [`Backend::prepare`].
+    pub plan: &'a Arc<Plan>,
+    /// The plan's inputs.
+    pub inputs: &'a [&'a [u8]],
+    /// The byte of the common results at which this task's begin: its outputs in the order of their buffers, each
+    /// padded to [`RESULT_ALIGN`].
+    pub offset: usize,
 }
 
 /// Results of [`Prepared::run_tasks`] are padded to this many bytes, so that every slice is aligned and no two tasks
@@ -51,6 +117,46 @@ pub enum RunError {
 pub const RESULT_ALIGN: usize = 64;
 
 /// A plan made ready for one device. Running it allocates nothing but what [`Prepared::run`]'s caller gives it.
+///
+/// ```
+/// use breakeven_ir::backend::{Prepared, RunError, Timings};
+/// use breakeven_ir::{Plan, Tensor};
+/// use std::sync::Arc;
+///
+/// /// Plans that only copy.
+/// struct Copies(Arc<Plan>);
+/// impl Prepared for Copies {
+///     fn plan(&self) -> &Arc<Plan> {
+///         &self.0
+///     }
+///     fn run(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]], _threads: bool) -> Result<Timings, RunError> {
+///         outputs[0].copy_from_slice(inputs[0]);
+///         Ok(Timings { kernels: 1, threads: 1, ..Timings::default() })
+///     }
+///     fn run_tasks(
+///         &self,
+///         tasks: usize,
+///         inputs: &[&[u8]],
+///         results: &mut [u8],
+///         stride: usize,
+///         _failed: &mut dyn FnMut(usize, RunError),
+///     ) {
+///         for (input, result) in inputs.iter().zip(results.chunks_mut(stride)).take(tasks) {
+///             result[..input.len()].copy_from_slice(input);
+///         }
+///     }
+///     fn estimate_ns(&self) -> u64 {
+///         1000
+///     }
+/// }
+///
+/// let x = Tensor::from_slice(&[true, false, true, true], [4])?;
+/// let prepared = Copies(Plan::new(&[&x.reshape(&[2, 2])?])?.into());
+/// let mut output = [0; 4];
+/// let timings = prepared.run(&[&[1, 0, 1, 1]], &mut [&mut output], false)?;
+/// assert_eq!((output, timings.kernels), ([1, 0, 1, 1], 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Prepared: Send + Sync {
     /// The plan.
     fn plan(&self) -> &Arc<Plan>;
@@ -75,9 +181,54 @@ pub trait Prepared: Send + Sync {
 
     /// What a run takes on one thread: estimated at first, measured later.
     fn estimate_ns(&self) -> u64;
+
+    /// Runs one batch whose inputs may lie on the device already. Results come in the order of the buffers placed as
+    /// outputs; with `stay` they remain on the device if it has memory of its own.
+    fn run_batch(&self, inputs: &[Source<'_>], _stay: bool) -> Result<(Vec<Made>, Timings), RunError> {
+        let bytes: Vec<&[u8]> = inputs.iter().map(Source::bytes).collect();
+        let sizes = self.plan().output_buffers().map(crate::plan::BufferInfo::bytes);
+        let mut words: Vec<(Vec<u32>, usize)> = sizes.map(|size| (vec![0u32; size.div_ceil(4)], size)).collect();
+        let mut slices: Vec<&mut [u8]> =
+            words.iter_mut().map(|(words, size)| &mut bytemuck::cast_slice_mut(words)[..*size]).collect();
+        let timings = self.run(&bytes, &mut slices, true)?;
+        let made = words.into_iter().map(|(words, size)| {
+            let buffer = Buffer::from_vec(words);
+            Made::Host(buffer.slice(0..size).unwrap_or(buffer))
+        });
+        Ok((made.collect(), timings))
+    }
+
+    /// Is everything that it needs there, so that a run waits for no compiler?
+    fn is_ready(&self) -> bool {
+        true
+    }
 }
 
 /// A device that runs plans.
+///
+/// ```
+/// use breakeven_ir::backend::{Backend, Prepared, RunError};
+/// use breakeven_ir::{DType, Plan, Tensor};
+/// use std::sync::Arc;
+///
+/// /// A device that is too small for anything.
+/// struct Tiny;
+/// impl Backend for Tiny {
+///     fn id(&self) -> &str {
+///         "tiny:0"
+///     }
+///     fn name(&self) -> &str {
+///         "no memory at all"
+///     }
+///     fn prepare(&self, plan: &Arc<Plan>) -> Result<Arc<dyn Prepared>, RunError> {
+///         Err(RunError::OutOfMemory { bytes: plan.buffers.iter().map(|buffer| buffer.bytes()).sum() })
+///     }
+/// }
+///
+/// let plan = Plan::new(&[&Tensor::input("x", DType::F32, [100])?.exp()?])?;
+/// assert_eq!(Tiny.prepare(&plan.into()).err(), Some(RunError::OutOfMemory { bytes: 800 }));
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 pub trait Backend: Send + Sync {
     /// Its id: `cpu`, `gpu:0`, ..
     fn id(&self) -> &str;
@@ -87,4 +238,34 @@ pub trait Backend: Send + Sync {
 
     /// Makes a plan ready to run.
     fn prepare(&self, plan: &Arc<Plan>) -> Result<Arc<dyn Prepared>, RunError>;
+
+    /// Runs many tasks, of any plans that were prepared here, as one batch.
+    fn run_mixed(
+        &self,
+        tasks: &[Task<'_>],
+        results: &mut [u8],
+        failed: &mut dyn FnMut(usize, RunError),
+    ) -> Result<Timings, RunError> {
+        for (number, task) in tasks.iter().enumerate() {
+            let stride = task.plan.result_stride();
+            let place = &mut results[task.offset..task.offset + stride];
+            self.prepare(task.plan)?.run_tasks(1, task.inputs, place, stride, &mut |_, error| failed(number, error));
+        }
+        Ok(Timings::default())
+    }
+
+    /// Puts bytes on the device, for the batches to come.
+    fn upload(&self, _bytes: &[u8]) -> Result<Arc<dyn Resident>, RunError> {
+        Err(RunError::Unsupported { device: self.id().into(), why: "it has no memory of its own".into() })
+    }
+
+    /// What it is known to get wrong, in words, and what is done about it.
+    fn quirks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// How it fares.
+    fn health(&self) -> Health {
+        Health { status: Status::Healthy, reason: "nothing can be wrong with it".into() }
+    }
 }

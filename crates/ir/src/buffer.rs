@@ -3,6 +3,7 @@
 //! A [`Buffer`] is a range of some owner's bytes. Owners are a `Vec` that was given away, `bytes::Bytes`, a mapped
 //! file, or a block of the engine's memory pool that goes back to it when the last tensor lets go.
 
+use crate::backend::{Resident, RunError};
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -17,6 +18,21 @@ use std::sync::Arc;
 pub trait HostBytes: Send + Sync + 'static {
     /// All of its bytes, at the same address every time.
     fn as_bytes(&self) -> &[u8];
+
+    /// All of its bytes, or why they can't be had: those that lie on a device have to be fetched or computed again.
+    fn try_bytes(&self) -> std::result::Result<&[u8], RunError> {
+        Ok(self.as_bytes())
+    }
+
+    /// How many values that lie only on a device were made one from the other to make this one.
+    fn depth(&self) -> u32 {
+        0
+    }
+
+    /// Where all of its bytes lie on a device, if they do.
+    fn resident(&self) -> Option<&Arc<dyn Resident>> {
+        None
+    }
 }
 
 impl HostBytes for bytes::Bytes {
@@ -51,6 +67,31 @@ impl Buffer {
     pub fn new(owner: Arc<dyn HostBytes>) -> Buffer {
         let range = 0..owner.as_bytes().len();
         Buffer { owner, range }
+    }
+
+    /// All bytes of `owner`, of which it is known that there are `len`: they need not be on the host yet.
+    pub fn with_len(owner: Arc<dyn HostBytes>, len: usize) -> Buffer {
+        Buffer { owner, range: 0..len }
+    }
+
+    /// The bytes, or why they can't be had.
+    pub fn try_bytes(&self) -> std::result::Result<&[u8], RunError> {
+        Ok(self.owner.try_bytes()?.get(self.range.clone()).unwrap_or(&[]))
+    }
+
+    /// How many bytes there are, without asking for them.
+    pub fn len_bytes(&self) -> usize {
+        self.range.len()
+    }
+
+    /// See [`HostBytes::depth`].
+    pub fn depth(&self) -> u32 {
+        self.owner.depth()
+    }
+
+    /// Where the bytes lie on a device, if they do and this is all of them.
+    pub fn resident(&self) -> Option<&Arc<dyn Resident>> {
+        self.owner.resident().filter(|resident| self.range == (0..resident.len_bytes()))
     }
 
     /// Takes a `Vec` over without copying it.

@@ -13,6 +13,17 @@ use std::fmt;
 pub type Value = u32;
 
 /// One step of a body.
+///
+/// ```
+/// use breakeven_ir::{DType, Op, Plan, Tensor, expr::Inst};
+/// let x = Tensor::input("x", DType::F32, [4])?;
+/// let plan = Plan::new(&[&x.exp()?])?;
+/// let [Inst::Load { .. }, exp @ Inst::Map { op: Op::Exp, .. }] = &plan.kernels[0].end().body.insts[..] else {
+///     unreachable!("a load and its exponential")
+/// };
+/// assert_eq!(exp.args().collect::<Vec<_>>(), [0]);
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Inst {
     /// An element of a buffer.
@@ -73,6 +84,15 @@ pub enum Inst {
 }
 
 /// `0 <= index < below`.
+///
+/// ```
+/// use breakeven_ir::{DType, Plan, Tensor};
+/// let x = Tensor::input("x", DType::F32, [4])?;
+/// let plan = Plan::new(&[&x.pad(&[(1, 1)], 0.0f32)?])?;
+/// let condition = &plan.kernels[0].end().body.accesses[0].conditions[0];
+/// assert_eq!((condition.index.to_string().as_str(), condition.below), ("i0 - 1", 4));
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Condition {
     /// What is compared.
@@ -82,6 +102,15 @@ pub struct Condition {
 }
 
 /// A place that a body reads. Where a condition fails nothing is read and the value is 0.
+///
+/// ```
+/// use breakeven_ir::{DType, Plan, Tensor};
+/// let x = Tensor::input("x", DType::F32, [4])?;
+/// let plan = Plan::new(&[&x.flip(&[0])?.exp()?])?;
+/// let access = &plan.kernels[0].end().body.accesses[0];
+/// assert_eq!(format!("{}[{}]", access.buffer, access.index), "b0[-i0 + 3]");   // the flip costs nothing
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Access {
     /// The buffer.
@@ -93,6 +122,16 @@ pub struct Access {
 }
 
 /// The fused program of a kernel.
+///
+/// ```
+/// use breakeven_ir::{DType, Plan, Tensor};
+/// let x = Tensor::input("x", DType::F32, [2, 3])?;
+/// let plan = Plan::new(&[&x.sum(&[1], false)?])?;
+/// let (body, inner) = (&plan.kernels[0].end().body, plan.kernels[0].end().inner_mask());
+/// assert_eq!(body.dtypes, [DType::F32; 2]);
+/// assert_eq!(body.var_masks(inner), [0b11, 0b01]);   // the load differs along both axes, the sum along the first
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Body {
     /// The steps, arguments before their users.

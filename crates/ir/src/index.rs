@@ -6,6 +6,13 @@
 use std::fmt;
 
 /// What a term multiplies: a loop variable, or a divided index that could not be made affine.
+///
+/// ```
+/// use breakeven_ir::index::{Atom, Index};
+/// let wrapped = Atom::Wrapped { index: Box::new(Index::var(0)), divisor: 4, modulus: 0 };
+/// let index = Index { offset: 0, terms: vec![(wrapped, 2)] };
+/// assert_eq!((index.to_string().as_str(), index.eval(&[9])), ("(i0)/4*2", 4));
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Atom {
     /// A loop variable by its number.
@@ -22,6 +29,14 @@ pub enum Atom {
 }
 
 /// `offset + sum of coefficient * atom`, terms sorted by atom.
+///
+/// ```
+/// use breakeven_ir::index::Index;
+/// let index = Index::var(0).times(3).plus(&Index::var(1), 1).shift(2);
+/// assert_eq!(index.to_string(), "i0*3 + i1 + 2");
+/// assert_eq!((index.eval(&[1, 2]), index.bounds(&[2, 3])), (7, (2, 7)));
+/// assert_eq!(index.affine(2), Some(vec![3, 1]));
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Index {
     /// The constant part.

@@ -17,6 +17,7 @@ mod fuse;
 mod graph;
 pub mod index;
 mod memory;
+pub mod merge;
 mod ops;
 pub mod plan;
 mod shape;

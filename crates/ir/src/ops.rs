@@ -10,8 +10,13 @@
 //! `slow condition => expression` patches the lanes that the fast expression does not cover.
 
 mod classes;
+#[macro_use]
+mod lanes;
+mod row;
 
 pub use classes::{ReduceOp, ScanOp};
+pub use lanes::LaneBits;
+pub use row::{OpRow, Signature, property};
 
 use crate::dtype::{DType, Scalar};
 
@@ -98,28 +103,28 @@ macro_rules! op_table {
                 (f32 x) -> f32 { 1.0 / x } "(1.0 / {0})";
             } 3, 0.5, [[4.0] 0.25], "1 / x";
             Exp exp (FLOAT) {
-                (f32 x) -> f32 { $crate::lane::exp::<FMA>(x) } "exp({0})";
+                (f32 x) -> f32 { $crate::lane::exp::<FMA>(x) } "exp_({0})";
             } 10, $crate::lane::EXP_ULP, [[0.0] 1.0, [1.0] std::f64::consts::E], "e to the power of x";
             ExpM1 expm1 (FLOAT) {
                 (f32 x) -> f32 { $crate::lane::exp_m1::<FMA>(x) } "expm1({0})";
             } 12, $crate::lane::EXP_M1_ULP, [[0.0] 0.0], "exp(x) - 1, exact near 0";
             Log log (FLOAT) {
-                (f32 x) -> f32 { $crate::lane::log::<FMA>(x) } "log({0})";
+                (f32 x) -> f32 { $crate::lane::log::<FMA>(x) } "log_({0})";
             } 14, $crate::lane::LOG_ULP, [[1.0] 0.0], "the natural logarithm; -inf at 0, NaN below";
             Log2 log2 (FLOAT) {
-                (f32 x) -> f32 { $crate::lane::log2::<FMA>(x) } "log2({0})";
+                (f32 x) -> f32 { $crate::lane::log2::<FMA>(x) } "log2_({0})";
             } 14, $crate::lane::LOG2_ULP, [[8.0] 3.0], "the logarithm to base 2";
             Log1p log1p (FLOAT) {
                 (f32 x) -> f32 { $crate::lane::ln_1p::<FMA>(x) } "log1p({0})";
             } 16, $crate::lane::LN_1P_ULP, [[0.0] 0.0], "log(1 + x), exact near 0";
             Sin sin (FLOAT) {
-                (f32 x) -> f32 { $crate::lane::sin::<FMA>(x) } slow x.abs() > $crate::lane::TRIG_FAST_BOUND => $crate::lane::sin_slow(x); "sin({0})";
+                (f32 x) -> f32 { $crate::lane::sin::<FMA>(x) } slow x.abs() > $crate::lane::TRIG_FAST_BOUND => $crate::lane::sin_slow(x); "sin_({0})";
             } 20, $crate::lane::SIN_ULP, [[0.0] 0.0], "the sine of x in radians";
             Cos cos (FLOAT) {
-                (f32 x) -> f32 { $crate::lane::cos::<FMA>(x) } slow x.abs() > $crate::lane::TRIG_FAST_BOUND => $crate::lane::cos_slow(x); "cos({0})";
+                (f32 x) -> f32 { $crate::lane::cos::<FMA>(x) } slow x.abs() > $crate::lane::TRIG_FAST_BOUND => $crate::lane::cos_slow(x); "cos_({0})";
             } 20, $crate::lane::COS_ULP, [[0.0] 1.0], "the cosine of x in radians";
             Tan tan (FLOAT) {
-                (f32 x) -> f32 { $crate::lane::tan::<FMA>(x) } slow x.abs() > $crate::lane::TRIG_FAST_BOUND => $crate::lane::tan_slow(x); "tan({0})";
+                (f32 x) -> f32 { $crate::lane::tan::<FMA>(x) } slow x.abs() > $crate::lane::TRIG_FAST_BOUND => $crate::lane::tan_slow(x); "tan_({0})";
             } 28, $crate::lane::TAN_ULP, [[0.0] 0.0], "the tangent of x in radians";
             Tanh tanh (FLOAT) {
                 (f32 x) -> f32 { $crate::lane::tanh::<FMA>(x) } "tanh_({0})";
@@ -163,37 +168,37 @@ macro_rules! op_table {
                 (f32 x) -> f32 { $crate::lane::softplus::<FMA>(x) } "softplus({0})";
             } 22, $crate::lane::SOFTPLUS_ULP, [[0.0] std::f64::consts::LN_2], "log(1 + exp(x))";
             Eq eq (COMMUTES COMPARES) {
-                (f32 x, f32 y) -> bool { u32::from(x == y) } "u32({0} == {1})";
+                (f32 x, f32 y) -> bool { u32::from(x == y) } "eq_({0}, {1})";
                 (i32 x, i32 y) -> bool { u32::from(x == y) } "u32({0} == {1})";
                 (u32 x, u32 y) -> bool { u32::from(x == y) } "u32({0} == {1})";
                 (bool x, bool y) -> bool { u32::from(x == y) } "u32({0} == {1})";
             } 1, 0.0, [[1.0, 1.0] 1.0], "x == y";
             Ne ne (COMMUTES COMPARES) {
-                (f32 x, f32 y) -> bool { u32::from(x != y) } "u32({0} != {1})";
+                (f32 x, f32 y) -> bool { u32::from(x != y) } "ne_({0}, {1})";
                 (i32 x, i32 y) -> bool { u32::from(x != y) } "u32({0} != {1})";
                 (u32 x, u32 y) -> bool { u32::from(x != y) } "u32({0} != {1})";
                 (bool x, bool y) -> bool { u32::from(x != y) } "u32({0} != {1})";
             } 1, 0.0, [[1.0, 1.0] 0.0], "x != y";
             Lt lt (COMPARES) {
-                (f32 x, f32 y) -> bool { u32::from(x < y) } "u32({0} < {1})";
+                (f32 x, f32 y) -> bool { u32::from(x < y) } "lt_({0}, {1})";
                 (i32 x, i32 y) -> bool { u32::from(x < y) } "u32({0} < {1})";
                 (u32 x, u32 y) -> bool { u32::from(x < y) } "u32({0} < {1})";
                 (bool x, bool y) -> bool { u32::from(x < y) } "u32({0} < {1})";
             } 1, 0.0, [[0.0, 1.0] 1.0], "x < y";
             Le le (COMPARES) {
-                (f32 x, f32 y) -> bool { u32::from(x <= y) } "u32({0} <= {1})";
+                (f32 x, f32 y) -> bool { u32::from(x <= y) } "le_({0}, {1})";
                 (i32 x, i32 y) -> bool { u32::from(x <= y) } "u32({0} <= {1})";
                 (u32 x, u32 y) -> bool { u32::from(x <= y) } "u32({0} <= {1})";
                 (bool x, bool y) -> bool { u32::from(x <= y) } "u32({0} <= {1})";
             } 1, 0.0, [[1.0, 1.0] 1.0], "x <= y";
             Gt gt (COMPARES) {
-                (f32 x, f32 y) -> bool { u32::from(x > y) } "u32({0} > {1})";
+                (f32 x, f32 y) -> bool { u32::from(x > y) } "gt_({0}, {1})";
                 (i32 x, i32 y) -> bool { u32::from(x > y) } "u32({0} > {1})";
                 (u32 x, u32 y) -> bool { u32::from(x > y) } "u32({0} > {1})";
                 (bool x, bool y) -> bool { u32::from(x > y) } "u32({0} > {1})";
             } 1, 0.0, [[0.0, 1.0] 0.0], "x > y";
             Ge ge (COMPARES) {
-                (f32 x, f32 y) -> bool { u32::from(x >= y) } "u32({0} >= {1})";
+                (f32 x, f32 y) -> bool { u32::from(x >= y) } "ge_({0}, {1})";
                 (i32 x, i32 y) -> bool { u32::from(x >= y) } "u32({0} >= {1})";
                 (u32 x, u32 y) -> bool { u32::from(x >= y) } "u32({0} >= {1})";
                 (bool x, bool y) -> bool { u32::from(x >= y) } "u32({0} >= {1})";
@@ -243,131 +248,13 @@ macro_rules! op_table {
                 (bool x) -> u32 { x } "{0}";
             } 1, 0.0, [[1.0] 1.0], "cast to u32: floats truncate and saturate, NaN is 0";
             ToBool bool (CASTS) {
-                (f32 x) -> bool { u32::from(x != 0.0) } "u32({0} != 0.0)";
+                (f32 x) -> bool { u32::from(x != 0.0) } "bool_({0})";
                 (i32 x) -> bool { u32::from(x != 0) } "u32({0} != 0)";
                 (u32 x) -> bool { u32::from(x != 0) } "u32({0} != 0u)";
                 (bool x) -> bool { x } "{0}";
             } 1, 0.0, [[1.0] 1.0], "cast to bool: anything but 0 is true";
         }
     };
-}
-
-/// The Rust type of a lane and the [`DType`] it holds, by the table's name for it.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! lane_type {
-    (f32) => {
-        f32
-    };
-    (i32) => {
-        i32
-    };
-    (u32) => {
-        u32
-    };
-    (bool) => {
-        u32
-    };
-    (dtype f32) => {
-        $crate::DType::F32
-    };
-    (dtype i32) => {
-        $crate::DType::I32
-    };
-    (dtype u32) => {
-        $crate::DType::U32
-    };
-    (dtype bool) => {
-        $crate::DType::Bool
-    };
-}
-
-/// Bits of a lane and back: what lets one slot hold any dtype.
-pub trait LaneBits: Copy {
-    /// A lane from its bits.
-    fn from_lane_bits(bits: u32) -> Self;
-    /// A lane's bits.
-    fn lane_bits(self) -> u32;
-}
-impl LaneBits for f32 {
-    fn from_lane_bits(bits: u32) -> f32 {
-        f32::from_bits(bits)
-    }
-    fn lane_bits(self) -> u32 {
-        self.to_bits()
-    }
-}
-impl LaneBits for i32 {
-    fn from_lane_bits(bits: u32) -> i32 {
-        bits as i32
-    }
-    fn lane_bits(self) -> u32 {
-        self as u32
-    }
-}
-impl LaneBits for u32 {
-    fn from_lane_bits(bits: u32) -> u32 {
-        bits
-    }
-    fn lane_bits(self) -> u32 {
-        self
-    }
-}
-
-/// What an op may be done with. Properties are a set, asked for where they matter.
-pub mod property {
-    /// `op(x, y) == op(y, x)`.
-    pub const COMMUTES: u8 = 1;
-    /// Defined on f32 only; integers and bools are cast to it.
-    pub const FLOAT: u8 = 2;
-    /// A comparison: the result is bool.
-    pub const COMPARES: u8 = 4;
-    /// A cast.
-    pub const CASTS: u8 = 8;
-}
-
-/// One way to call an op: the dtypes that it takes and gives.
-///
-/// ```
-/// use breakeven_ir::{DType, Op};
-/// let signature = &Op::Where.row().signatures[0];
-/// assert_eq!((signature.args[0], signature.result), (DType::Bool, DType::F32));
-/// ```
-#[derive(Debug)]
-pub struct Signature {
-    /// The arguments' dtypes.
-    pub args: &'static [DType],
-    /// The result's dtype.
-    pub result: DType,
-    /// The WGSL expression, with `{0}` for the first argument.
-    pub wgsl: &'static str,
-}
-
-/// A row of the op table.
-///
-/// ```
-/// let row = breakeven_ir::Op::Exp.row();
-/// assert_eq!((row.name, row.arity), ("exp", 1));
-/// assert!(row.ulp <= 4.0);
-/// ```
-#[derive(Debug)]
-pub struct OpRow {
-    /// The name everywhere: methods, command line, documentation.
-    pub name: &'static str,
-    /// How many arguments.
-    pub arity: usize,
-    /// A set of [`property`] bits.
-    pub properties: u8,
-    /// The ways to call it.
-    pub signatures: &'static [Signature],
-    /// Relative cost of one element; an addition is 1.
-    pub cost: u32,
-    /// Largest error in units in the last place, over the whole domain.
-    pub ulp: f32,
-    /// Arguments and the result they must give.
-    pub golden: &'static [(&'static [f64], f64)],
-    /// What it computes.
-    pub doc: &'static str,
 }
 
 macro_rules! op_name {

@@ -3,23 +3,46 @@
 //! A graph enters [`Plan::new`]; it is fused, its temporaries are laid out in one scratch block, and what leaves can
 //! be printed, compared and run by any backend.
 
+mod print;
+mod stats;
+
+pub use stats::Stats;
+
+use crate::backend::RESULT_ALIGN;
 use crate::check;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::expr::{Body, Inst, PrintInst, Value};
+use crate::expr::{Body, Inst, Value};
 use crate::fuse;
 use crate::graph::Graph;
 use crate::index::Index;
 use crate::memory;
 use crate::shape::Shape;
 use crate::tensor::Tensor;
-use std::fmt;
 
 /// The number of a buffer in its plan.
+///
+/// ```
+/// use breakeven_ir::{Plan, Tensor};
+/// let x = Tensor::from_slice(&[1.0f32, 2.0], [2])?;
+/// let plan = Plan::new(&[&x.exp()?])?;
+/// let id = plan.outputs[0];
+/// assert_eq!((id.to_string().as_str(), plan.buffer(id).bytes()), ("b1", 8));
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct BufferId(pub u32);
 
 /// Where a buffer's memory comes from.
+///
+/// ```
+/// use breakeven_ir::{Plan, Tensor, plan::Place};
+/// let x = Tensor::from_slice(&[1.0f32, 2.0], [2])?;
+/// let plan = Plan::new(&[&x.exp()?])?;
+/// assert_eq!(plan.buffers[0].place, Place::Input(0));
+/// assert_eq!(plan.buffer(plan.outputs[0]).place, Place::Output(0));
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The plan's input of this number.
@@ -31,6 +54,14 @@ pub enum Place {
 }
 
 /// A buffer: row-major elements of one dtype.
+///
+/// ```
+/// use breakeven_ir::{DType, Plan, Tensor};
+/// let x = Tensor::input("x", DType::F32, [2, 3])?;
+/// let input = Plan::new(&[&x.exp()?])?.input_infos()[0];
+/// assert_eq!((input.dtype, input.shape.dims(), input.bytes()), (DType::F32, &[2, 3][..], 24));
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BufferInfo {
     /// The elements' dtype.
@@ -49,6 +80,15 @@ impl BufferInfo {
 }
 
 /// A loop variable of a kernel.
+///
+/// ```
+/// use breakeven_ir::{DType, Plan, Tensor, plan::Var};
+/// let x = Tensor::input("x", DType::F32, [2, 3])?;
+/// let plan = Plan::new(&[&x.sum(&[1], false)?])?;
+/// let rows = Var { extent: 2, inner: false };
+/// assert_eq!(plan.kernels[0].end().vars, [rows, Var { extent: 3, inner: true }]);
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Var {
     /// It runs over `0..extent`.
@@ -58,6 +98,15 @@ pub struct Var {
 }
 
 /// A value that a kernel writes.
+///
+/// ```
+/// use breakeven_ir::{DType, Plan, Tensor};
+/// let x = Tensor::input("x", DType::F32, [2, 3])?;
+/// let plan = Plan::new(&[&x.softmax(-1)?])?;
+/// let store = &plan.kernels[0].end().stores[0];
+/// assert_eq!(format!("{}[{}]", store.buffer, store.index), "b1[i0*3 + i1]");
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Store {
     /// Where to.
@@ -69,6 +118,15 @@ pub struct Store {
 }
 
 /// The class of a kernel.
+///
+/// ```
+/// use breakeven_ir::{DType, Plan, Tensor, plan::Class};
+/// let x = Tensor::input("x", DType::F32, [3, 3])?;
+/// let plan = Plan::new(&[&x.softmax(-1)?])?;
+/// assert_eq!(plan.kernels[0].class(), Class::Reduce);
+/// assert_eq!(Class::Contract.to_string(), "contract");
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Class {
     /// Every point on its own.
@@ -82,6 +140,15 @@ pub enum Class {
 }
 
 /// Loops around a fused body: a map, a reduction or a scan.
+///
+/// ```
+/// use breakeven_ir::{DType, Plan, Tensor, plan::Kernel};
+/// let x = Tensor::input("x", DType::F32, [2, 3])?;
+/// let plan = Plan::new(&[&x.sum(&[1], false)?])?;
+/// let Kernel::Loops(loops) = &plan.kernels[0] else { unreachable!("a sum is no matrix product") };
+/// assert_eq!((loops.points(), loops.outer_points(), loops.inner_mask()), (6, 2, 0b10));
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Loops {
     /// The variables, outermost first; inner ones in the order in which they are reduced.
@@ -93,6 +160,15 @@ pub struct Loops {
 }
 
 /// A (batched) matrix product with fused operands and a fused end.
+///
+/// ```
+/// use breakeven_ir::{DType, Plan, Tensor, plan::Kernel};
+/// let (a, b) = (Tensor::input("a", DType::F32, [2, 3])?, Tensor::input("b", DType::F32, [3, 4])?);
+/// let plan = Plan::new(&[&a.matmul(&b)?.relu()?])?;   // one kernel: relu is the product's end
+/// let [Kernel::Contract(product)] = &plan.kernels[..] else { unreachable!("one product") };
+/// assert_eq!((product.m, product.n, product.k), (2, 4, 3));
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Contract {
     /// The batch axes' extents.
@@ -114,6 +190,16 @@ pub struct Contract {
 }
 
 /// An operand of a matrix product: a fused expression over its batch axes, rows and columns.
+///
+/// ```
+/// use breakeven_ir::{DType, Plan, Tensor, plan::Kernel};
+/// let (a, b) = (Tensor::input("a", DType::F32, [2, 3])?, Tensor::input("b", DType::F32, [4, 3])?);
+/// let plan = Plan::new(&[&a.matmul(&b.transpose()?)?])?;
+/// let [Kernel::Contract(product)] = &plan.kernels[..] else { unreachable!("one product") };
+/// let (_, strides) = product.right.strides().expect("read as it lies");
+/// assert_eq!(strides, [1, 3]);   // the transpose is in the strides
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Factor {
     /// For each batch axis, the rows and the columns: the extents of the variables that it is cut into, outermost
@@ -145,6 +231,18 @@ impl Factor {
 }
 
 /// One kernel.
+///
+/// ```
+/// use breakeven_ir::{DType, Plan, Tensor};
+/// let x = Tensor::input("x", DType::F32, [4, 4])?;
+/// let plan = Plan::new(&[&x.matmul(&x)?.softmax(-1)?])?;
+/// for kernel in &plan.kernels {
+///     let reads = kernel.bodies().iter().map(|body| body.accesses.len()).sum::<usize>();
+///     println!("{}: {reads} accesses, {} stores", kernel.class(), kernel.end().stores.len());
+/// }
+/// assert_eq!(plan.kernels.iter().map(|k| k.class().to_string()).collect::<Vec<_>>(), ["contract", "reduce"]);
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub enum Kernel {
     /// A map, reduction or scan.
@@ -207,21 +305,6 @@ impl Kernel {
     }
 }
 
-/// What a plan costs, counted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Stats {
-    /// How many kernels.
-    pub kernels: usize,
-    /// Arithmetic operations, weighed by the op table's cost; a multiply-add of a matrix product counts 2.
-    pub flops: u64,
-    /// Bytes of the buffers that kernels read, each once for each kernel.
-    pub bytes_read: u64,
-    /// Bytes that kernels write.
-    pub bytes_written: u64,
-    /// The size of the scratch block.
-    pub peak_scratch_bytes: usize,
-}
-
 /// A batch, ready for any backend.
 ///
 /// ```
@@ -267,32 +350,6 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Counts what the plan costs.
-    pub fn stats(&self) -> Stats {
-        let mut stats =
-            Stats { kernels: self.kernels.len(), peak_scratch_bytes: self.scratch_bytes, ..Stats::default() };
-        for kernel in &self.kernels {
-            let end = kernel.end();
-            stats.flops = stats.flops.saturating_add(flops(&end.body, end));
-            let mut read: Vec<BufferId> = Vec::new();
-            for body in kernel.bodies() {
-                read.extend(body.accesses.iter().map(|a| a.buffer));
-            }
-            if let Kernel::Contract(c) = kernel {
-                let extents = c.batch.iter().copied().chain([2, c.m, c.n, c.k]);
-                stats.flops = stats.flops.saturating_add(extents.fold(1, |n: u64, d| n.saturating_mul(d as u64)));
-                // The product is made here, not read.
-                let product = end.body.accesses[c.product as usize].buffer;
-                read.retain(|&b| b != product);
-            }
-            read.sort_unstable();
-            read.dedup();
-            stats.bytes_read += read.iter().map(|b| self.buffer(*b).bytes() as u64).sum::<u64>();
-            stats.bytes_written += end.stores.iter().map(|s| self.buffer(s.buffer).bytes() as u64).sum::<u64>();
-        }
-        stats
-    }
-
     /// A buffer by its number.
     pub fn buffer(&self, id: BufferId) -> &BufferInfo {
         &self.buffers[id.0 as usize]
@@ -302,98 +359,16 @@ impl Plan {
     pub fn input_infos(&self) -> &[BufferInfo] {
         &self.buffers[..self.inputs]
     }
-}
 
-/// The weighed operations of a body: those that do not depend on an inner variable run once for each outer point.
-fn flops(body: &Body, loops: &Loops) -> u64 {
-    let inner = loops.inner_mask();
-    let masks = body.var_masks(inner);
-    let (all, outer) = (loops.points() as u64, loops.outer_points() as u64);
-    let cost = |(inst, mask): (&Inst, &u64)| match inst {
-        Inst::Map { op, .. } => {
-            let points = if inner != 0 && mask & inner == 0 { outer } else { all };
-            u64::from(op.row().cost).saturating_mul(points)
-        }
-        Inst::Reduce { .. } | Inst::Scan { .. } => all,
-        _ => 0,
-    };
-    body.insts.iter().zip(&masks).map(cost).fold(0, u64::saturating_add)
-}
-
-impl fmt::Display for BufferId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "b{}", self.0)
+    /// The buffers that the plan writes for its caller, in order; one may serve several outputs.
+    pub fn output_buffers(&self) -> impl Iterator<Item = &BufferInfo> + Clone {
+        self.buffers.iter().filter(|b| matches!(b.place, Place::Output(_)))
     }
-}
 
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Class::Map => "map",
-            Class::Reduce => "reduce",
-            Class::Scan => "scan",
-            Class::Contract => "contract",
-        })
+    /// Bytes of one task's results among many: each output padded to [`RESULT_ALIGN`].
+    pub fn result_stride(&self) -> usize {
+        self.output_buffers().map(|b| b.bytes().next_multiple_of(RESULT_ALIGN)).sum()
     }
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stats = self.stats();
-        writeln!(
-            f,
-            "plan: {} kernel{}, {} flops, {} bytes read, {} written, {} scratch",
-            stats.kernels,
-            if stats.kernels == 1 { "" } else { "s" },
-            stats.flops,
-            stats.bytes_read,
-            stats.bytes_written,
-            stats.peak_scratch_bytes
-        )?;
-        for (id, buffer) in self.buffers.iter().enumerate() {
-            let place = match buffer.place {
-                Place::Input(i) => format!("input {i}"),
-                Place::Output(i) => format!("output {i}"),
-                Place::Scratch(at) => format!("scratch at {at}"),
-            };
-            writeln!(f, "  b{id}: {}{} {place}", buffer.dtype, buffer.shape)?;
-        }
-        for (number, kernel) in self.kernels.iter().enumerate() {
-            if let Kernel::Contract(c) = kernel {
-                writeln!(f, "kernel {number}: contract batch {:?} m {} n {} k {}", c.batch, c.m, c.n, c.k)?;
-                for (name, factor) in [("left", &c.left), ("right", &c.right)] {
-                    writeln!(f, "  {name} over {:?}:", factor.axes)?;
-                    print_body(f, &factor.body)?;
-                }
-                writeln!(f, "  end over {}, the product in access {}:", vars(&c.end.vars), c.product)?;
-            } else {
-                writeln!(f, "kernel {number}: {} over {}", kernel.class(), vars(&kernel.end().vars))?;
-            }
-            print_body(f, &kernel.end().body)?;
-            for store in &kernel.end().stores {
-                writeln!(f, "    {}[{}] = %{}", store.buffer, store.index, store.value)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn vars(vars: &[Var]) -> String {
-    let list: Vec<String> = vars
-        .iter()
-        .enumerate()
-        .map(|(i, v)| format!("i{i} < {}{}", v.extent, if v.inner { " (inner)" } else { "" }))
-        .collect();
-    if list.is_empty() { "one point".into() } else { list.join(", ") }
-}
-
-fn print_body(f: &mut fmt::Formatter<'_>, body: &Body) -> fmt::Result {
-    for at in 0..body.insts.len() {
-        if !matches!(body.insts[at], Inst::Const(_)) || body.insts.len() == 1 {
-            writeln!(f, "    {}", PrintInst(body, at))?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

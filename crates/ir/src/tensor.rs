@@ -6,15 +6,17 @@
 mod contract;
 mod create;
 mod elementwise;
+mod join;
 mod movement;
 mod rebuild;
 mod reduce;
+mod slice;
 mod walk;
 
 pub use create::Input;
 pub use elementwise::Operand;
 pub(crate) use movement::{Movement, View};
-pub use movement::{Slice, s};
+pub use slice::{Slice, s};
 pub(crate) use walk::Walk;
 pub use walk::{PlanKey, plan_key};
 

@@ -6,10 +6,10 @@ use std::{
     time::Instant,
 };
 
-use breakeven::{Array, Engine, Program, Tensor};
+use breakeven::{Array, Config, Device, Engine, Program, RunOptions, Tensor};
 use serde::Serialize;
 
-use crate::args::{Device, EvalArgs};
+use crate::args::EvalArgs;
 use crate::expr;
 use crate::failure::Failure;
 use crate::outputs::{self, Output};
@@ -17,9 +17,6 @@ use crate::progress::Progress;
 use crate::record::{self, Mistake};
 use crate::timing::{Timing, duration};
 use crate::{inputs, memory, print};
-
-/// Why it ran where it ran, as long as there is one place.
-const ONLY_DEVICE: &str = "the only device of this build";
 
 /// Runs the subcommand.
 pub fn run(args: &EvalArgs) -> Result<(), Failure> {
@@ -37,14 +34,21 @@ pub fn run(args: &EvalArgs) -> Result<(), Failure> {
     let recorded = record::record(&ast, &inputs).map_err(mistake)?;
     let outputs = outputs::choose(&recorded, &args.outputs, source, color)?;
 
-    let engine = Engine::new()?;
+    let config = Config::from_env()?;
+    let device = args.device.unwrap_or(config.device);
+    // A device that is named here must do it; one that the environment prefers may be stood in for.
+    let strict = matches!(args.device, Some(Device::Gpu(_)));
+    let engine = Engine::with_config(Config { device, strict, ..config })?;
     let tensors: Vec<&Tensor> = outputs.iter().map(|output| &output.tensor).collect();
     let program = engine.compile(&[], &tensors)?;
     memory::check(program.plan())?;
-    let (arrays, samples_ns) = repeat(&program, args.repeat as usize)?;
+    let (arrays, decision, samples_ns) = repeat(&program, args.repeat as usize)?;
     outputs::write(&outputs, &arrays)?;
+    if decision.fallbacks > 0 {
+        let _ = writeln!(stderr, "notice: ran on {}: {}", decision.device, decision.reason);
+    }
 
-    let report = Report::new(&outputs, &arrays, &program, args.device, &samples_ns);
+    let report = Report::new(&outputs, &arrays, decision, &samples_ns);
     let text = text(args, &report, &engine, &program, &arrays);
     let mut stdout = io::stdout().lock();
     if args.json {
@@ -58,18 +62,18 @@ pub fn run(args: &EvalArgs) -> Result<(), Failure> {
 }
 
 /// Runs the program and times each run. The last run's results are kept; the others' memory serves the next run.
-fn repeat(program: &Program, runs: usize) -> Result<(Vec<Array>, Vec<u64>), Failure> {
+fn repeat(program: &Program, runs: usize) -> Result<(Vec<Array>, breakeven::Decision, Vec<u64>), Failure> {
     let mut progress = Progress::new(runs);
     let mut samples_ns = Vec::with_capacity(runs);
-    let mut arrays = Vec::new();
-    for done in 1..=runs {
-        arrays.clear();
+    loop {
         let start = Instant::now();
-        arrays = program.run(&[])?;
+        let ran = program.run_with(&[], &RunOptions::default())?;
         samples_ns.push(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
-        progress.show(done);
+        progress.show(samples_ns.len());
+        if samples_ns.len() == runs {
+            return Ok((ran.outputs, ran.decision, samples_ns));
+        }
     }
-    Ok((arrays, samples_ns))
 }
 
 /// The document of `--json`.
@@ -91,21 +95,29 @@ struct OutputReport<'a> {
 /// Where the last run ran, why, and what it took.
 #[derive(Serialize)]
 struct Decision {
-    device: &'static str,
+    device: String,
     reason: String,
     /// Empty where nothing has been measured yet: a guess would not be told from a measurement.
-    predicted_ns: BTreeMap<&'static str, u64>,
+    predicted_ns: BTreeMap<String, u64>,
     actual_ns: u64,
     kernels: usize,
-    dispatches: u64,
-    submits: u64,
+    dispatches: u32,
+    passes: u32,
+    submits: u32,
+    uploads: u32,
+    readbacks: u32,
     upload_bytes: u64,
     readback_bytes: u64,
-    fallbacks: u64,
+    /// Time on the device by its own clock; 0 where it has none.
+    device_ns: u64,
+    /// Buffers, pipelines and bind groups that had to be made.
+    created: u32,
+    fallbacks: u32,
+    faults: Vec<String>,
 }
 
 impl<'a> Report<'a> {
-    fn new(outputs: &'a [Output], arrays: &[Array], program: &Program, device: Device, samples_ns: &[u64]) -> Self {
+    fn new(outputs: &'a [Output], arrays: &[Array], ran: breakeven::Decision, samples_ns: &[u64]) -> Self {
         let output = |(output, array): (&'a Output, &Array)| OutputReport {
             name: &output.name,
             shape: array.shape().to_vec(),
@@ -117,20 +129,23 @@ impl<'a> Report<'a> {
             [] => (&[][..], 0),
         };
         let decision = Decision {
-            device: "cpu",
-            reason: match device {
-                Device::Auto => ONLY_DEVICE.to_owned(),
-                Device::Cpu => format!("asked for, and {ONLY_DEVICE}"),
-            },
             // What the runs before the last one took is the only thing that foretells it.
-            predicted_ns: Timing::of(before).map(|timing| ("cpu", timing.median_ns)).into_iter().collect(),
+            predicted_ns: Timing::of(before).map(|t| (ran.device.clone(), t.median_ns)).into_iter().collect(),
+            device: ran.device,
+            reason: ran.reason,
             actual_ns,
-            kernels: program.plan().kernels.len(),
-            dispatches: 0,
-            submits: 0,
-            upload_bytes: 0,
-            readback_bytes: 0,
-            fallbacks: 0,
+            kernels: ran.kernels,
+            dispatches: ran.timings.dispatches,
+            passes: ran.timings.passes,
+            submits: ran.timings.submits,
+            uploads: ran.timings.uploads,
+            readbacks: ran.timings.readbacks,
+            upload_bytes: ran.timings.upload_bytes,
+            readback_bytes: ran.timings.readback_bytes,
+            device_ns: ran.timings.device_ns,
+            created: ran.timings.created,
+            fallbacks: ran.fallbacks,
+            faults: ran.faults,
         };
         Report { outputs: outputs.iter().zip(arrays).map(output).collect(), decision, timing: Timing::of(samples_ns) }
     }
@@ -170,23 +185,38 @@ fn text(args: &EvalArgs, report: &Report<'_>, engine: &Engine, program: &Program
 fn explanation(report: &Report<'_>, engine: &Engine, program: &Program) -> String {
     let decision = &report.decision;
     let stats = program.plan().stats();
-    let predicted = match decision.predicted_ns.get("cpu") {
+    let predicted = match decision.predicted_ns.get(&decision.device) {
         Some(ns) => format!("predicted {} from the runs before it, ", duration(*ns)),
         None => String::new(),
     };
-    format!(
+    let mut text = format!(
         "device      {}: {} ({})\n\
-         time        {predicted}took {}\n\
-         kernels     {}\n\
+         time        {predicted}took {}\n",
+        decision.device,
+        decision.reason,
+        engine.device_name(&decision.device),
+        duration(decision.actual_ns),
+    );
+    if decision.submits > 0 {
+        text += &format!(
+            "submitted   {} time{}: {} dispatches in {} pass{}, {} up, {} down, {} objects made\n",
+            decision.submits,
+            if decision.submits == 1 { "" } else { "s" },
+            decision.dispatches,
+            decision.passes,
+            if decision.passes == 1 { "" } else { "es" },
+            memory::size(decision.upload_bytes),
+            memory::size(decision.readback_bytes),
+            decision.created,
+        );
+    }
+    text + &format!(
+        "kernels     {}\n\
          operations  {}\n\
          read        {}\n\
          written     {}\n\
          scratch     {}\n\
          \n{}",
-        decision.device,
-        decision.reason,
-        engine.device_name(),
-        duration(decision.actual_ns),
         stats.kernels,
         stats.flops,
         memory::size(stats.bytes_read),

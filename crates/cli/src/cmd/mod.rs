@@ -1,5 +1,6 @@
 //! The subcommands, one file each: checked arguments enter, output leaves.
 
+mod devices;
 mod eval;
 mod ops;
 
@@ -9,6 +10,7 @@ use crate::failure::Failure;
 /// Runs what was asked for.
 pub fn run(args: &Args) -> Result<(), Failure> {
     match &args.command {
+        Command::Devices(args) => devices::run(args),
         Command::Eval(args) => eval::run(args),
         Command::Ops(args) => ops::run(args),
     }

@@ -111,44 +111,51 @@ fn chunks(dst: *mut u32, n: usize, mut chunk: impl FnMut(usize, usize)) {
     }
 }
 
+/// Up to `W` lanes of a kernel with one argument.
+///
+/// # Safety
+/// The pointers hold `at + n` lanes each.
+#[inline(always)]
+unsafe fn chunk_of_one<const FMA: bool, L: Lane1>(dst: *mut u32, a: *const u32, at: usize, n: usize) {
+    // SAFETY: the caller's pointers hold `at + n` lanes.
+    unsafe {
+        let x = load(a, at, n);
+        let mut out = [0; W];
+        for k in 0..W {
+            out[k] = L::lane::<FMA>(L::A::from_lane_bits(x[k])).lane_bits();
+        }
+        if L::PATCHED {
+            patch::<L>(&x, &mut out);
+        }
+        store(dst, at, n, out);
+    }
+}
+
+#[inline(always)]
+fn patch<L: Lane1>(x: &[u32; W], out: &mut [u32; W]) {
+    let mut any = false;
+    for &bits in x {
+        any |= (bits & 0x7fff_ffff) > PATCH_FROM_BITS;
+    }
+    if any {
+        patch_slowly::<L>(x, out);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn patch_slowly<L: Lane1>(x: &[u32; W], out: &mut [u32; W]) {
+    for k in 0..W {
+        if let Some(value) = L::patch(L::A::from_lane_bits(x[k])) {
+            out[k] = value.lane_bits();
+        }
+    }
+}
+
 /// # Safety
 /// The pointers hold `n` lanes each (see [`MapFn`]).
 #[inline(always)]
 unsafe fn one<const FMA: bool, L: Lane1>(dst: *mut u32, a: *const u32, _: *const u32, _: *const u32, n: usize) {
-    #[inline(always)]
-    unsafe fn chunk<const FMA: bool, L: Lane1>(dst: *mut u32, a: *const u32, at: usize, n: usize) {
-        // SAFETY: the caller's pointers hold `at + n` lanes.
-        unsafe {
-            let x = load(a, at, n);
-            let mut out = [0; W];
-            for k in 0..W {
-                out[k] = L::lane::<FMA>(L::A::from_lane_bits(x[k])).lane_bits();
-            }
-            if L::PATCHED {
-                patch::<L>(&x, &mut out);
-            }
-            store(dst, at, n, out);
-        }
-    }
-    #[inline(always)]
-    fn patch<L: Lane1>(x: &[u32; W], out: &mut [u32; W]) {
-        let mut any = false;
-        for &bits in x {
-            any |= (bits & 0x7fff_ffff) > PATCH_FROM_BITS;
-        }
-        if any {
-            patch_slowly::<L>(x, out);
-        }
-    }
-    #[cold]
-    #[inline(never)]
-    fn patch_slowly<L: Lane1>(x: &[u32; W], out: &mut [u32; W]) {
-        for k in 0..W {
-            if let Some(value) = L::patch(L::A::from_lane_bits(x[k])) {
-                out[k] = value.lane_bits();
-            }
-        }
-    }
     if n == 1 {
         // A value beside a row: 64 lanes of a division would cost as much as a short row.
         // SAFETY: every pointer holds a lane.
@@ -160,7 +167,7 @@ unsafe fn one<const FMA: bool, L: Lane1>(dst: *mut u32, a: *const u32, _: *const
         return;
     }
     // SAFETY: the caller's pointers hold `n` lanes.
-    chunks(dst, n, |at, n| unsafe { chunk::<FMA, L>(dst, a, at, n) });
+    chunks(dst, n, |at, n| unsafe { chunk_of_one::<FMA, L>(dst, a, at, n) });
 }
 
 /// Patched lanes are large magnitudes: above the bits of this bound a chunk is looked at lane by lane. The rows' own
@@ -300,8 +307,7 @@ macro_rules! map_table {
     ($($variant:ident $method:ident $(= $name:literal)? ($($property:ident)*) {
         $(($($ty:ident $arg:ident),+) -> $out:ident { $lane:expr } $(slow $when:expr => $slow:expr;)? $wgsl:literal;)+
     } $cost:expr, $ulp:expr, [$([$($g:expr),*] $r:expr),*], $doc:literal;)*) => {
-        /// The kernels of one signature of `op` at `level`.
-        pub(crate) fn map_fns(op: Op, signature: u8, level: Level) -> MapFns {
+        fn table_fns(op: Op, signature: u8, level: Level) -> MapFns {
             let signatures: &[fn(Level) -> MapFns] = match op {
                 $(Op::$variant => &[$(|level| lane!(level ($($ty $arg),+) $out { $lane } $(slow $when => $slow)?)),+],)*
             };
@@ -310,6 +316,59 @@ macro_rules! map_table {
     };
 }
 op_table!(map_table);
+
+/// The kernels of one signature of `op` at `level`.
+pub(crate) fn map_fns(op: Op, signature: u8, level: Level) -> MapFns {
+    let mut fns = table_fns(op, signature, level);
+    if (op, signature) == (Op::Maximum, MAXIMUM_F32) {
+        fns.versions[1] = maximum_of_scalar_at(level);
+    }
+    fns
+}
+
+/// The signature of `maximum` over f32.
+const MAXIMUM_F32: u8 = 0;
+
+/// `maximum(a, 0)`: the comparison gives `a` where it is NaN, and the addition makes 0 of -0 as `maximum` does. Two
+/// instructions instead of the four that any two values take: 20 x 256 lanes in 0.41 us instead of 0.52.
+struct Relu;
+impl Lane1 for Relu {
+    type A = f32;
+    type O = f32;
+    const PATCHED: bool = false;
+    #[inline(always)]
+    fn lane<const FMA: bool>(a: f32) -> f32 {
+        (if 0.0 > a { 0.0 } else { a }) + 0.0
+    }
+}
+
+struct Maximum;
+impl Lane2 for Maximum {
+    type A = f32;
+    type B = f32;
+    type O = f32;
+    #[inline(always)]
+    fn lane<const FMA: bool>(a: f32, b: f32) -> f32 {
+        breakeven_ir::lane::maximum(a, b)
+    }
+}
+
+/// # Safety
+/// See [`MapFn`]; `b` is a scalar.
+#[inline(always)]
+unsafe fn maximum_of_scalar<const FMA: bool>(dst: *mut u32, a: *const u32, b: *const u32, c: *const u32, n: usize) {
+    // SAFETY: passed on; every pointer holds at least one lane.
+    unsafe {
+        if b.read_unaligned() == 0f32.to_bits() {
+            one::<FMA, Relu>(dst, a, b, c, n);
+        } else {
+            two::<FMA, Maximum, false, true>(dst, a, b, c, n);
+        }
+    }
+}
+leveled! {
+    fn maximum_of_scalar_at<;>(dst: *mut u32, a: *const u32, b: *const u32, c: *const u32, n: usize) => maximum_of_scalar
+}
 
 /// `exp(a - b)`: the heart of softmax in one pass.
 struct ExpSub;

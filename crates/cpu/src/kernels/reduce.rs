@@ -1,30 +1,25 @@
-//! Reductions of lanes: a tile into one accumulator (rows), or a tile into an accumulator for each lane (columns).
-//!
-//! f32 sums and products are carried in f64: a block of at most [`BLOCK`] elements is summed in 64 f32 lanes, then
-//! everything meets in f64. The order is fixed by the shapes alone, so results do not depend on the number of threads.
+//! Reductions of lanes: a tile into one accumulator (`rows`, `dot`), or a tile into an accumulator for each lane
+//! (`columns`). Here is what they have in common: accumulators, how they fold, and which kernel an op gets.
 
 use super::columns::{col_arg_at, col_fold_at, col_prod_at, col_sum_at, col_sum_rows_at};
-use crate::level::{Level, leveled};
+pub(crate) use super::dot::row_dot_at;
+use super::rows::{row_arg_at, row_fold_at, row_prod_at, row_sum_at};
+use crate::level::Level;
 use breakeven_ir::lane::{maximum, minimum};
 use breakeven_ir::{DType, LaneBits, ReduceOp};
-
-/// Independent accumulators in a row reduction. Fewer leave the adders waiting: 32 lanes are 2.3x slower for a dot.
-const LANES: usize = 64;
-/// Elements of one f32 lane sum before it goes to f64: 64 additions a lane keep the error below 1e-9 at 10^7 elements.
-const BLOCK: usize = 4096;
 
 /// The running result of a row reduction.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Acc {
     /// A sum or product of f32.
-    wide: f64,
+    pub(super) wide: f64,
     /// The lane bits of every other running value.
-    bits: u32,
+    pub(super) bits: u32,
     /// Is there no element yet?
-    empty: bool,
+    pub(super) empty: bool,
     /// Where the running value was found.
-    index: i32,
+    pub(super) index: i32,
 }
 
 /// Adds `n` lanes to an accumulator; the first of them has this index in the row.
@@ -89,151 +84,6 @@ pub(crate) unsafe fn lane<T: LaneBits>(src: *const u32, at: usize) -> T {
     T::from_lane_bits(unsafe { src.add(at).read_unaligned() })
 }
 
-/// Folds the second `WIDTH` lanes into the first.
-#[inline(always)]
-fn halve<F: Fold, const WIDTH: usize>(acc: &mut [F::T; LANES]) {
-    for k in 0..WIDTH {
-        acc[k] = F::fold(acc[k], acc[k + WIDTH]);
-    }
-}
-
-/// The fold of `n` lanes, in [`LANES`] chains.
-///
-/// # Safety
-/// `src` points to `n` readable lanes.
-#[inline(always)]
-unsafe fn fold_lanes<F: Fold>(src: *const u32, n: usize) -> F::T {
-    let mut acc = [F::START; LANES];
-    let whole = n / LANES * LANES;
-    let mut at = 0;
-    while at < whole {
-        // SAFETY: `at + LANES <= n`.
-        let chunk = unsafe { src.add(at).cast::<[u32; LANES]>().read_unaligned() };
-        for k in 0..LANES {
-            acc[k] = F::fold(acc[k], F::T::from_lane_bits(chunk[k]));
-        }
-        at += LANES;
-    }
-    for k in 0..n - whole {
-        // SAFETY: `whole + k < n`.
-        acc[k] = F::fold(acc[k], unsafe { lane(src, whole + k) });
-    }
-    // Halved while it is wide enough for vectors; every width is a constant, so that the loops are unrolled.
-    halve::<F, 32>(&mut acc);
-    halve::<F, 16>(&mut acc);
-    halve::<F, 8>(&mut acc);
-    halve::<F, 4>(&mut acc);
-    halve::<F, 2>(&mut acc);
-    halve::<F, 1>(&mut acc);
-    acc[0]
-}
-
-/// # Safety
-/// See [`RowFn`].
-#[inline(always)]
-unsafe fn row_fold<const FMA: bool, F: Fold>(src: *const u32, n: usize, acc: *mut Acc, _: usize) {
-    // SAFETY: the caller's pointers are valid.
-    unsafe {
-        let value = fold_lanes::<F>(src, n);
-        (*acc).bits = F::fold(F::T::from_lane_bits((*acc).bits), value).lane_bits();
-    }
-}
-
-/// # Safety
-/// See [`RowFn`].
-#[inline(always)]
-unsafe fn row_sum<const FMA: bool>(src: *const u32, n: usize, acc: *mut Acc, _: usize) {
-    let mut total = 0.0;
-    let mut at = 0;
-    while at < n {
-        let len = BLOCK.min(n - at);
-        let mut lanes = [0f32; LANES];
-        let whole = len / LANES * LANES;
-        let mut k = 0;
-        while k < whole {
-            // SAFETY: `at + k + LANES <= n`.
-            let chunk = unsafe { src.add(at + k).cast::<[f32; LANES]>().read_unaligned() };
-            for l in 0..LANES {
-                lanes[l] += chunk[l];
-            }
-            k += LANES;
-        }
-        for l in 0..len - whole {
-            // SAFETY: `at + whole + l < n`.
-            lanes[l] += unsafe { lane::<f32>(src, at + whole + l) };
-        }
-        total += sum_wide(&lanes);
-        at += len;
-    }
-    // SAFETY: the caller's accumulator is valid.
-    unsafe { (*acc).wide += total };
-}
-
-/// The sum of products without a slot between: as [`row_sum`], in blocks that meet in f64.
-///
-/// # Safety
-/// See [`DotFn`].
-#[inline(always)]
-unsafe fn row_dot<const FMA: bool>(a: *const u32, b: *const u32, n: usize, acc: *mut Acc) {
-    #[inline(always)]
-    fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
-        if FMA { a.mul_add(b, c) } else { a * b + c }
-    }
-    let mut total = 0.0;
-    let mut at = 0;
-    while at < n {
-        let len = BLOCK.min(n - at);
-        let mut lanes = [0f32; LANES];
-        let whole = len / LANES * LANES;
-        let mut k = 0;
-        while k < whole {
-            // SAFETY: `at + k + LANES <= n`.
-            let (x, y) = unsafe {
-                let read = |src: *const u32| src.add(at + k).cast::<[f32; LANES]>().read_unaligned();
-                (read(a), read(b))
-            };
-            for l in 0..LANES {
-                lanes[l] = fma::<FMA>(x[l], y[l], lanes[l]);
-            }
-            k += LANES;
-        }
-        for l in 0..len - whole {
-            // SAFETY: `at + whole + l < n`.
-            let (x, y) = unsafe { (lane::<f32>(a, at + whole + l), lane::<f32>(b, at + whole + l)) };
-            lanes[l] = fma::<FMA>(x, y, lanes[l]);
-        }
-        total += sum_wide(&lanes);
-        at += len;
-    }
-    // SAFETY: the caller's accumulator is valid.
-    unsafe { (*acc).wide += total };
-}
-
-/// The lanes of a block in f64.
-#[inline(always)]
-fn sum_wide(lanes: &[f32; LANES]) -> f64 {
-    let mut wide = [0f64; 8];
-    for eight in lanes.chunks_exact(8) {
-        for k in 0..8 {
-            wide[k] += f64::from(eight[k]);
-        }
-    }
-    ((wide[0] + wide[4]) + (wide[1] + wide[5])) + ((wide[2] + wide[6]) + (wide[3] + wide[7]))
-}
-
-/// # Safety
-/// See [`RowFn`].
-#[inline(always)]
-unsafe fn row_prod<const FMA: bool>(src: *const u32, n: usize, acc: *mut Acc, _: usize) {
-    let mut lanes = [1f64; 16];
-    for at in 0..n {
-        // SAFETY: `at < n`.
-        lanes[at % 16] *= f64::from(unsafe { lane::<f32>(src, at) });
-    }
-    // SAFETY: the caller's accumulator is valid.
-    unsafe { (*acc).wide *= lanes.iter().product::<f64>() };
-}
-
 /// Is `a` the better candidate for an arg reduction? NaN beats everything, the first of equals stays.
 pub(crate) trait Better {
     type F: Fold;
@@ -260,35 +110,6 @@ better! {
     ArgMaxU MaxU u32, |a, b| a > b, a == b;
     ArgMinU MinU u32, |a, b| a < b, a == b;
 }
-
-/// Finds the extreme of the tile with vectors, and looks for its place only if it beats what is known.
-///
-/// # Safety
-/// See [`RowFn`].
-#[inline(always)]
-unsafe fn row_arg<const FMA: bool, B: Better>(src: *const u32, n: usize, acc: *mut Acc, first: usize) {
-    if n == 0 {
-        return;
-    }
-    // SAFETY: the caller's pointers are valid, and `at < n`.
-    unsafe {
-        let value = fold_lanes::<B::F>(src, n);
-        let known = LaneBits::from_lane_bits((*acc).bits);
-        if (*acc).empty || B::better(value, known) {
-            let place = (0..n).find(|&at| B::is(lane(src, at), value)).unwrap_or(0);
-            *acc = Acc { bits: value.lane_bits(), empty: false, index: (first + place) as i32, ..*acc };
-        }
-    }
-}
-
-leveled! { fn row_fold_at<F: Fold;>(src: *const u32, n: usize, acc: *mut Acc, first: usize) => row_fold }
-leveled! { fn row_sum_at<;>(src: *const u32, n: usize, acc: *mut Acc, first: usize) => row_sum }
-leveled! {
-    /// The sum of products of two vectors.
-    fn row_dot_at<;>(a: *const u32, b: *const u32, n: usize, acc: *mut Acc) => row_dot
-}
-leveled! { fn row_prod_at<;>(src: *const u32, n: usize, acc: *mut Acc, first: usize) => row_prod }
-leveled! { fn row_arg_at<B: Better;>(src: *const u32, n: usize, acc: *mut Acc, first: usize) => row_arg }
 
 impl ReduceFns {
     /// The kernels of `op` over lanes of `dtype`.

@@ -64,8 +64,9 @@ impl Tensor {
     /// A buffer's data in native byte order and row-major order, without a copy.
     pub fn from_buffer(data: Buffer, dtype: DType, shape: impl IntoShape) -> Result<Tensor> {
         let shape = shape.into_shape()?;
-        if data.as_bytes().len() != shape.elems() * dtype.size_bytes() {
-            return Err(Error::DataLength { found: data.as_bytes().len() / dtype.size_bytes(), shape });
+        // Only their number is asked for: the bytes may lie on a device, and stay there.
+        if data.len_bytes() != shape.elems() * dtype.size_bytes() {
+            return Err(Error::DataLength { found: data.len_bytes() / dtype.size_bytes(), shape });
         }
         Ok(Tensor::node(Kind::Data(data), shape, dtype))
     }

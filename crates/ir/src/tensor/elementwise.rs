@@ -129,6 +129,11 @@ impl Tensor {
         map(op, args)
     }
 
+    /// `other` as a tensor beside this one, for callers that take either.
+    pub fn beside(&self, other: impl Operand) -> Result<Tensor> {
+        other.operand(self.dtype())
+    }
+
     /// `self` where the elements of `condition` are true, else `other`; all three broadcast.
     pub fn where_(condition: &Tensor, x: impl Operand, y: impl Operand) -> Result<Tensor> {
         let x = x.operand(DType::Bool)?;

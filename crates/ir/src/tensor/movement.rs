@@ -1,76 +1,13 @@
-//! Movement: reshape, permute, broadcast, slice, flip, pad, windows, and the joins concat, stack and take.
+//! Movement: reshape, permute, broadcast, slice, flip, pad and windows.
 //!
 //! A [`Movement`] is what the user asked for; `resolve` checks it against a shape and gives the new shape and the
 //! [`View`], which `fuse` folds into the index arithmetic of whatever reads the tensor. Movement costs no kernel.
 
-use super::{Kind, Operand, Tensor};
-use crate::dtype::{DType, Scalar};
+use super::{Kind, Slice, Tensor, s};
+use crate::dtype::Scalar;
 use crate::error::{Error, Result};
 use crate::shape::{IntoShape, MAX_RANK, Shape};
-use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
-
-/// A part of one axis, as Python's `start:stop:step`: negative bounds count from the end, bounds outside are cut off,
-/// a negative step walks backwards. Made by [`s`].
-///
-/// ```
-/// use breakeven_ir::{DType, Slice, Tensor, s};
-/// let x = Tensor::input("x", DType::F32, [10, 4])?;
-/// assert_eq!(x.slice(&[s(1..9).step(2), s(..).step(-1)])?.shape().dims(), [4, 4]);
-/// assert_eq!(x.slice(&[Slice::between(1, -1)])?.shape().dims(), [8, 4]);
-/// # Ok::<(), breakeven_ir::Error>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Slice {
-    /// The first index; by default the end that the step starts from.
-    pub start: Option<isize>,
-    /// The index before which to stop; by default the other end.
-    pub stop: Option<isize>,
-    /// How far to go each time; not 0.
-    pub step: isize,
-}
-
-/// A slice of one axis from a Rust range: `s(..)`, `s(1..)`, `s(..-1)`, `s(2..8).step(3)`. For `1:-1` there is
-/// [`Slice::between`]: Rust's lints take the range `1..-1` for a mistake.
-pub fn s(range: impl RangeBounds<isize>) -> Slice {
-    let start = match range.start_bound() {
-        Bound::Included(&i) => Some(i),
-        Bound::Excluded(&i) => Some(i.saturating_add(1)),
-        Bound::Unbounded => None,
-    };
-    let stop = match range.end_bound() {
-        Bound::Included(&-1) | Bound::Unbounded => None,
-        Bound::Included(&i) => Some(i.saturating_add(1)),
-        Bound::Excluded(&i) => Some(i),
-    };
-    Slice { start, stop, step: 1 }
-}
-
-impl Slice {
-    /// `start:stop`, either of which may be negative.
-    pub fn between(start: isize, stop: isize) -> Slice {
-        Slice { start: Some(start), stop: Some(stop), step: 1 }
-    }
-
-    /// The same bounds with another step.
-    pub fn step(self, step: isize) -> Slice {
-        Slice { step, ..self }
-    }
-
-    /// First index and length on an axis of `dim` elements.
-    fn resolve(self, dim: usize) -> (i64, usize) {
-        let dim = dim as i64;
-        let (low, high) = if self.step > 0 { (0, dim) } else { (-1, dim - 1) };
-        let clamp =
-            |index: isize| (if index < 0 { (index as i64).saturating_add(dim) } else { index as i64 }).clamp(low, high);
-        let (first, last) = if self.step > 0 { (low, high) } else { (high, low) };
-        let (start, stop) = (self.start.map_or(first, clamp), self.stop.map_or(last, clamp));
-        let step = self.step as i64;
-        let span = if step > 0 { stop - start } else { start - stop };
-        let len = if span <= 0 { 0 } else { (span - 1) / step.unsigned_abs().min(i64::MAX as u64) as i64 + 1 };
-        (start, len as usize)
-    }
-}
 
 /// What the user asked for.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -339,92 +276,5 @@ impl Tensor {
         let axes: Result<Vec<u8>> = axes.iter().map(|&a| Ok(shape.axis(a)? as u8)).collect();
         debug_assert_eq!(set.iter().count(), sizes.len());
         self.moved(Movement::Windows { axes: axes?, sizes: sizes.to_vec(), strides: strides.to_vec() })
-    }
-
-    /// Joined along an axis that they have already.
-    pub fn concat(tensors: &[&Tensor], axis: isize) -> Result<Tensor> {
-        let [first, rest @ ..] = tensors else { return Err(Error::Nothing { op: "concat" }) };
-        let axis = first.shape().axis(axis)?;
-        let mut dtype = first.dtype();
-        let mut along = first.shape()[axis];
-        for other in rest {
-            let (left, right) = (first.shape(), other.shape());
-            if left.rank() != right.rank() || left.with(axis, 0) != right.with(axis, 0) {
-                return Err(Error::Join { op: "concat", left, right });
-            }
-            along = along.saturating_add(right[axis]);
-            dtype = dtype.promote(other.dtype()).ok_or(Error::DType {
-                op: "concat",
-                dtypes: vec![dtype, other.dtype()],
-                help: "cast them to one dtype first",
-            })?;
-        }
-        if rest.is_empty() {
-            return Ok((*first).clone());
-        }
-        let shape = Shape::new(&first.shape().with(axis, along))?;
-        let args: Result<Arc<[Tensor]>> = tensors.iter().map(|t| t.cast(dtype)).collect();
-        Ok(Tensor::node(Kind::Concat { args: args?, axis: axis as u8 }, shape, dtype))
-    }
-
-    /// Joined along a new axis.
-    pub fn stack(tensors: &[&Tensor], axis: isize) -> Result<Tensor> {
-        let [first, rest @ ..] = tensors else { return Err(Error::Nothing { op: "stack" }) };
-        if let Some(other) = rest.iter().find(|t| t.shape() != first.shape()) {
-            return Err(Error::Join { op: "stack", left: first.shape(), right: other.shape() });
-        }
-        let expanded: Result<Vec<Tensor>> = tensors.iter().map(|t| t.expand_dims(&[axis])).collect();
-        let expanded = expanded?;
-        // `axis` counts in the result, which has one axis more.
-        Tensor::concat(&expanded.iter().collect::<Vec<_>>(), axis)
-    }
-
-    /// Repeated `times[i]` times along axis `i`, as numpy's `tile`; fewer times than axes apply to the last ones.
-    pub fn tile(&self, times: &[usize]) -> Result<Tensor> {
-        let rank = self.shape().rank().max(times.len());
-        let mut dims = vec![1; rank - self.shape().rank()];
-        dims.extend(self.shape().iter());
-        let mut repeat = vec![1; rank - times.len()];
-        repeat.extend(times);
-        let result: Result<Vec<usize>> = dims
-            .iter()
-            .zip(&repeat)
-            .map(|(&d, &t)| d.checked_mul(t).ok_or_else(|| Error::TooLarge { dims: dims.clone() }))
-            .collect();
-        let result = Shape::new(&result?)?;
-        // Each repeated axis is split in two for a moment; where that would be too many axes, one after the other.
-        let mut tiled = self.reshape_to(&dims)?;
-        for axis in (0..rank).filter(|&axis| repeat[axis] != 1) {
-            let shape = tiled.shape();
-            let (before, after): (usize, usize) = (shape[..axis].iter().product(), shape[axis..].iter().product());
-            tiled = tiled.reshape_to(&[before, 1, after])?.broadcast_to([before, repeat[axis], after])?;
-            let dim = shape[axis] * repeat[axis];
-            tiled = tiled.reshape_to(&shape.with(axis, dim))?;
-        }
-        tiled.reshape_to(&result)
-    }
-
-    /// The elements at `indices` (i32 or u32, any shape) along `axis`, which is replaced by the axes of `indices`.
-    /// Negative indices count from the end; one outside is an error when the batch runs.
-    pub fn take(&self, indices: &Tensor, axis: isize) -> Result<Tensor> {
-        let (shape, axis) = (self.shape(), self.shape().axis(axis)?);
-        if !matches!(indices.dtype(), DType::I32 | DType::U32) {
-            let dtypes = vec![indices.dtype()];
-            return Err(Error::DType { op: "take", dtypes, help: "indices must be i32 or u32" });
-        }
-        let dims = [&shape[..axis], indices.shape().dims(), &shape[axis + 1..]].concat();
-        let result = Shape::new(&dims)?;
-        if shape[axis] == 0 && result.elems() > 0 {
-            return Err(Error::Movement { op: "take", shape, why: format!("axis {axis} has no elements to take") });
-        }
-        // A large u32 must stay outside rather than wrap to an index from the end.
-        let indices = if indices.dtype() == DType::U32 { indices.minimum(i32::MAX)? } else { indices.clone() };
-        let kind = Kind::Take { arg: self.clone(), indices: indices.cast(DType::I32)?, axis: axis as u8 };
-        Ok(Tensor::node(kind, result, self.dtype()))
-    }
-
-    /// `other` as a tensor beside this one, for callers that take either.
-    pub fn beside(&self, other: impl Operand) -> Result<Tensor> {
-        other.operand(self.dtype())
     }
 }

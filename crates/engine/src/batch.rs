@@ -1,0 +1,160 @@
+//! A batch that runs on whichever device is chosen for it: its plan and inputs enter, arrays or values that stay on
+//! the device leave.
+
+use crate::array::{Array, View, ViewMut};
+use crate::devices::Slot;
+use crate::engine::{Engine, Shared};
+use crate::error::Result;
+use crate::execute;
+use crate::resident::Kept;
+use crate::route::Attempt;
+use crate::verify;
+use breakeven_ir::backend::{Made, Prepared, RunError, Source, Timings};
+use breakeven_ir::{Buffer, HostBytes, Tensor};
+use std::sync::Arc;
+
+/// A batch with its inputs.
+pub(crate) struct Batch<'a> {
+    pub(crate) engine: &'a Shared,
+    /// The plan, made ready for the CPU.
+    pub(crate) prepared: &'a Arc<dyn Prepared>,
+    pub(crate) views: Vec<View<'a>>,
+}
+
+impl Batch<'_> {
+    fn sources(&self) -> Vec<Source<'_>> {
+        self.views.iter().map(View::source).collect()
+    }
+
+    /// On the CPU, into memory of the pool.
+    fn run_on_cpu(&self) -> Result<Vec<Array>> {
+        self.views.iter().try_for_each(View::fetch)?;
+        let blocks = self.engine.cpu.blocks();
+        execute::with_bytes(&self.views, |inputs| execute::run(&**self.prepared, blocks, inputs, true))
+    }
+
+    /// On a device, checked against the CPU if this batch is one of the samples.
+    fn run_on(&self, slot: &Slot) -> Result<(Vec<Array>, Timings)> {
+        let (made, timings) = slot.ready(self.prepared.plan())?.run_batch(&self.sources(), false)?;
+        let arrays = self.on_host(&made)?;
+        if slot.is_sampled(self.engine.config.verify) {
+            verify::check(slot, &arrays, &self.run_on_cpu()?)?;
+        }
+        Ok((arrays, timings))
+    }
+
+    fn on_host(&self, made: &[Made]) -> Result<Vec<Array>> {
+        let buffer = |made: &Made| match made {
+            Made::Host(buffer) => Ok(buffer.clone()),
+            Made::Resident(resident) => resident.fetch(),
+        };
+        let buffers: Result<Vec<Buffer>, RunError> = made.iter().map(buffer).collect();
+        Ok(execute::arrays(self.prepared.plan(), &buffers?))
+    }
+
+    fn is_ready_on(&self, slot: &Slot) -> Result<bool> {
+        Ok(slot.ready(self.prepared.plan())?.is_ready())
+    }
+}
+
+impl Attempt for Batch<'_> {
+    type Output = Vec<Array>;
+
+    fn on(&mut self, slot: &Slot) -> Result<(Vec<Array>, Timings)> {
+        self.run_on(slot)
+    }
+
+    fn on_cpu(&mut self) -> Result<(Vec<Array>, Timings)> {
+        Ok((self.run_on_cpu()?, Timings::default()))
+    }
+
+    fn is_ready(&mut self, slot: &Slot) -> Result<bool> {
+        self.is_ready_on(slot)
+    }
+
+    fn kernels(&self) -> usize {
+        self.prepared.plan().kernels.len()
+    }
+}
+
+/// A batch whose results go to memory that exists.
+pub(crate) struct Into<'a, 'b, 'c> {
+    pub(crate) batch: Batch<'a>,
+    pub(crate) outputs: &'b mut [ViewMut<'c>],
+}
+
+impl Into<'_, '_, '_> {
+    fn copy(&mut self, arrays: &[Array]) {
+        for (output, array) in self.outputs.iter_mut().zip(arrays) {
+            output.bytes.copy_from_slice(array.as_bytes());
+        }
+    }
+}
+
+impl Attempt for Into<'_, '_, '_> {
+    type Output = ();
+
+    fn on(&mut self, slot: &Slot) -> Result<((), Timings)> {
+        let (arrays, timings) = self.batch.run_on(slot)?;
+        self.copy(&arrays);
+        Ok(((), timings))
+    }
+
+    fn on_cpu(&mut self) -> Result<((), Timings)> {
+        let arrays = self.batch.run_on_cpu()?;
+        self.copy(&arrays);
+        Ok(((), Timings::default()))
+    }
+
+    fn is_ready(&mut self, slot: &Slot) -> Result<bool> {
+        self.batch.is_ready_on(slot)
+    }
+
+    fn kernels(&self) -> usize {
+        self.batch.kernels()
+    }
+}
+
+/// A batch whose results stay where they are made.
+pub(crate) struct Stay<'a> {
+    pub(crate) batch: Batch<'a>,
+    pub(crate) engine: &'a Engine,
+    pub(crate) recipes: &'a [&'a Tensor],
+}
+
+impl Attempt for Stay<'_> {
+    type Output = Vec<Tensor>;
+
+    fn on(&mut self, slot: &Slot) -> Result<(Vec<Tensor>, Timings)> {
+        let plan = self.batch.prepared.plan();
+        let (made, timings) = slot.ready(plan)?.run_batch(&self.batch.sources(), true)?;
+        if slot.is_sampled(self.batch.engine.config.verify) {
+            verify::check(slot, &self.batch.on_host(&made)?, &self.batch.run_on_cpu()?)?;
+        }
+        let tensor = |(recipe, id): (&&Tensor, &breakeven_ir::plan::BufferId)| {
+            let buffer = match &made[execute::output_number(plan, *id)] {
+                Made::Host(buffer) => buffer.clone(),
+                Made::Resident(resident) => {
+                    let kept = Kept::new(self.engine, recipe, resident.clone())?;
+                    Buffer::with_len(Arc::new(kept) as Arc<dyn HostBytes>, resident.len_bytes())
+                }
+            };
+            Ok(Tensor::from_buffer(buffer, recipe.dtype(), recipe.shape())?)
+        };
+        let tensors: Result<Vec<Tensor>> = self.recipes.iter().zip(&plan.outputs).map(tensor).collect();
+        Ok((tensors?, timings))
+    }
+
+    fn on_cpu(&mut self) -> Result<(Vec<Tensor>, Timings)> {
+        let arrays = self.batch.run_on_cpu()?;
+        Ok((arrays.iter().map(Array::to_tensor).collect(), Timings::default()))
+    }
+
+    fn is_ready(&mut self, slot: &Slot) -> Result<bool> {
+        self.batch.is_ready_on(slot)
+    }
+
+    fn kernels(&self) -> usize {
+        self.batch.kernels()
+    }
+}

@@ -1,0 +1,301 @@
+//! A batch on the owner thread: blocks for everything, one encoder, one pass, one submission. `cut` makes several of it
+//! where one would take too long, `readback` is its end.
+
+use crate::buffers::{Block, Role, Upload};
+use crate::cut::Part;
+use crate::encode::{Copy, Dispatch, Recording, grid};
+use crate::groups::Bound;
+use crate::health::Permit;
+use crate::job::{Done, Group, Job};
+use crate::layout::{Region, Spot};
+use crate::owner::Owner;
+use crate::params;
+use crate::stage::Binding;
+use crate::timing::STAMP_BYTES;
+use breakeven_ir::backend::{RunError, Timings};
+use crossbeam_channel::Sender;
+use std::time::Instant;
+
+/// The blocks of a batch.
+#[derive(Default)]
+pub(crate) struct Blocks {
+    /// What the caller filled.
+    pub(crate) upload: Option<Block>,
+    /// Its copy on the device, if shaders can't read it in place.
+    pub(crate) inputs: Option<Block>,
+    /// What shaders write the outputs to.
+    pub(crate) outputs: Option<Block>,
+    /// Its copy for the host, if that can't read it in place.
+    pub(crate) readback: Option<Block>,
+    /// The private blocks of each group.
+    pub(crate) privates: Vec<Vec<Block>>,
+    /// Parameters of parts of stages.
+    pub(crate) slices: Vec<Block>,
+}
+
+/// A batch that the device works on.
+pub(crate) struct InFlight {
+    pub(crate) index: wgpu::SubmissionIndex,
+    pub(crate) blocks: Blocks,
+    pub(crate) groups: Vec<Group>,
+    /// Where the timestamps are in the readback.
+    pub(crate) stamps: Option<u64>,
+    /// Pipelines and their work in the last submission.
+    pub(crate) shares: Vec<(usize, u64)>,
+    pub(crate) timings: Timings,
+    pub(crate) begun: Instant,
+    pub(crate) submitted: Instant,
+    pub(crate) reply: Sender<Result<Done, RunError>>,
+    /// Dropped when the batch is done.
+    pub(crate) permit: Option<Permit>,
+}
+
+/// A submission as it was sent.
+struct Sent {
+    index: wgpu::SubmissionIndex,
+    stamps: Option<u64>,
+    shares: Vec<(usize, u64)>,
+    submitted: Instant,
+}
+
+impl Owner {
+    /// Sends a batch to the device, or its caller an error.
+    pub(crate) fn start(&mut self, job: Job) {
+        let begun = Instant::now();
+        let Job { groups, upload, upload_bytes, block_bytes, reply, permit } = job;
+        self.driver.created = 0;
+        let mut blocks = Blocks { upload: upload.and_then(Upload::into_block), ..Blocks::default() };
+        let mut timings = Timings { upload_bytes, ..Timings::default() };
+        let mut slices = Vec::new();
+        let sent = self.send(&groups, &mut blocks, &mut slices, (upload_bytes, block_bytes), &mut timings);
+        blocks.slices = slices;
+        match sent {
+            Ok(Sent { index, stamps, shares, submitted }) => {
+                timings.created = self.driver.created;
+                let flight =
+                    InFlight { index, blocks, groups, stamps, shares, timings, begun, submitted, reply, permit };
+                self.in_flight.push_back(flight);
+            }
+            Err(error) => {
+                self.discard(blocks);
+                let _ = reply.send(Err(error));
+            }
+        }
+    }
+
+    fn send(
+        &mut self,
+        groups: &[Group],
+        blocks: &mut Blocks,
+        slices: &mut Vec<Block>,
+        (upload_bytes, block_bytes): (u64, u64),
+        timings: &mut Timings,
+    ) -> Result<Sent, RunError> {
+        for group in groups {
+            self.ready(&group.core)?;
+        }
+        self.place(groups, blocks, upload_bytes, block_bytes)?;
+        timings.uploads = u32::from(blocks.upload.is_some());
+        timings.kernels = groups.iter().map(|group| group.core.plan.kernels.len() as u32).sum();
+        let mut parts = self.parts(groups);
+        let predicted_ns: f64 = parts.iter().map(|part| self.predict_ns(part)).sum();
+
+        let mut recording = copies_in(groups, blocks, upload_bytes);
+        if predicted_ns > self.dispatch_limit_ns {
+            parts = self.run_parts(groups, blocks, slices, parts, &mut recording, timings)?;
+        }
+        recording.dispatches = self.dispatches(groups, blocks, slices, &parts, timings)?;
+        recording.after = copies_out(groups, blocks, block_bytes);
+
+        let read = blocks.readback.as_ref().or(blocks.outputs.as_ref());
+        let timed = self.clock.as_mut().is_some_and(|clock| clock.wanted(predicted_ns));
+        if let (Some(clock), Some(read), true) = (&self.clock, read, timed && !recording.dispatches.is_empty()) {
+            recording.stamps = Some((clock, read, block_bytes));
+        }
+        let stamps = recording.stamps.map(|(_, _, offset)| offset);
+        let submitted = Instant::now();
+        let index = self.submit(&recording)?;
+        count(timings, &recording);
+        if let Some(upload) = &blocks.upload {
+            upload.buffer.map_async(wgpu::MapMode::Write, .., |_| {});
+        }
+        if let Some(read) = read {
+            read.buffer.map_async(wgpu::MapMode::Read, .., |_| {});
+            timings.readbacks = 1;
+            timings.readback_bytes = block_bytes;
+        }
+        let shares = parts.iter().map(|part| (part.pipeline, part.work)).collect();
+        Ok(Sent { index, stamps, shares, submitted })
+    }
+
+    /// Takes blocks for everything that has no place yet.
+    fn place(
+        &mut self,
+        groups: &[Group],
+        blocks: &mut Blocks,
+        upload_bytes: u64,
+        block_bytes: u64,
+    ) -> Result<(), RunError> {
+        let unified = self.driver.unified;
+        if let Some(upload) = &blocks.upload {
+            upload.buffer.unmap();
+            if !unified {
+                blocks.inputs = Some(self.driver.block(Role::Device, upload_bytes)?);
+            }
+        }
+        if block_bytes > 0 {
+            // Room for timestamps is there in every run, or timed runs would need other buffers.
+            let bytes = block_bytes + STAMP_BYTES;
+            blocks.outputs = Some(self.driver.block(if unified { Role::Readback } else { Role::Device }, bytes)?);
+            if !unified {
+                blocks.readback = Some(self.driver.block(Role::Readback, bytes)?);
+            }
+        }
+        blocks.privates.resize_with(groups.len(), Vec::new);
+        for (group, privates) in groups.iter().zip(&mut blocks.privates) {
+            for bytes in &group.layout.privates {
+                privates.push(self.driver.block(Role::Device, *bytes)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Every stage that has something to do, whole.
+    fn parts(&self, groups: &[Group]) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for (number, group) in groups.iter().enumerate() {
+            let Some(state) = self.plans.get(&group.core.id) else { continue };
+            for (index, stage) in group.core.lowered.stages.iter().enumerate() {
+                let (units, work) = match &group.many {
+                    Some(many) => (many.units[index], many.work[index]),
+                    None => (stage.units, stage.work),
+                };
+                if units > 0 {
+                    let pipeline = state.pipelines[index];
+                    parts.push(Part { group: number, stage: index, pipeline, units: 0..units, work });
+                }
+            }
+        }
+        parts
+    }
+
+    pub(crate) fn predict_ns(&self, part: &Part) -> f64 {
+        self.pipelines.get(part.pipeline).speed.predict_ns(part.work)
+    }
+
+    pub(crate) fn dispatches(
+        &mut self,
+        groups: &[Group],
+        blocks: &Blocks,
+        slices: &mut Vec<Block>,
+        parts: &[Part],
+        timings: &mut Timings,
+    ) -> Result<Vec<Dispatch>, RunError> {
+        timings.dispatches += parts.len() as u32;
+        parts.iter().map(|part| self.dispatch(groups, blocks, slices, part)).collect()
+    }
+
+    fn dispatch(
+        &mut self,
+        groups: &[Group],
+        blocks: &Blocks,
+        slices: &mut Vec<Block>,
+        part: &Part,
+    ) -> Result<Dispatch, RunError> {
+        let group = &groups[part.group];
+        let stage = &group.core.lowered.stages[part.stage];
+        let is_whole = group.many.is_some() || part.units == (0..stage.units);
+        if !is_whole {
+            let mut words = Vec::with_capacity(stage.stride() + 4);
+            params::push_single(&mut words, stage, part.units.clone());
+            let slice = self.driver.block(Role::Device, 4 * words.len() as u64 + 16)?;
+            self.driver.queue.write_buffer(&slice.buffer, 0, bytemuck::cast_slice(&words));
+            slices.push(slice);
+        }
+        let missing = || RunError::Device { device: self.driver.info.id.clone(), message: "a block is missing".into() };
+        let mut bounds: Vec<Bound<'_>> = Vec::with_capacity(stage.bindings.len() + 1);
+        for (binding, spot) in stage.bindings.iter().zip(&group.layout.spots[part.stage]) {
+            bounds.push(bind(group, blocks, part.group, binding, *spot).ok_or_else(missing)?);
+        }
+        let params = match (&group.many, self.plans.get(&group.core.id)) {
+            _ if !is_whole => {
+                slices.last().map(|block| (block, Region { offset: 0, bytes: 4 * (stage.stride() + 1) as u64 }))
+            }
+            (Some(many), _) => blocks.inputs.as_ref().or(blocks.upload.as_ref()).map(|b| (b, many.params[part.stage])),
+            (None, Some(state)) => Some((&state.params, state.regions[part.stage])),
+            (None, None) => None,
+        };
+        let (block, region) = params.ok_or_else(missing)?;
+        bounds.push(Bound { block, offset: region.offset, bytes: padded(region.bytes) });
+        let bind_group = self.pipelines.group(&mut self.driver, part.pipeline, &bounds);
+        let tasks = group.many.as_ref().map_or(1, |many| many.tasks);
+        Ok(Dispatch {
+            pipeline: self.pipelines.get(part.pipeline).pipeline.clone(),
+            group: bind_group,
+            grid: grid(part.units.end - part.units.start, stage.group_units, tasks),
+        })
+    }
+}
+
+/// The copies before the dispatches, and what begins as zeros.
+fn copies_in<'a>(groups: &[Group], blocks: &'a Blocks, upload_bytes: u64) -> Recording<'a> {
+    let mut recording = Recording::default();
+    if let (Some(from), Some(to)) = (&blocks.upload, &blocks.inputs) {
+        recording.before.push(Copy { from, from_offset: 0, to, to_offset: 0, bytes: upload_bytes });
+    }
+    if let Some(outputs) = &blocks.outputs {
+        let with_status = groups.iter().filter(|group| group.core.lowered.status);
+        recording.cleared.extend(with_status.map(|group| (outputs, group.layout.status)));
+    }
+    recording
+}
+
+/// The copies after the dispatches: private outputs into the output block, and that to where the host reads it.
+fn copies_out<'a>(groups: &[Group], blocks: &'a Blocks, block_bytes: u64) -> Vec<Copy<'a>> {
+    let mut copies = Vec::new();
+    let Some(outputs) = &blocks.outputs else { return copies };
+    for (group, privates) in groups.iter().zip(&blocks.privates).filter(|(group, _)| !group.layout.stay) {
+        for (output, private) in &group.layout.private_outputs {
+            let Region { offset: to_offset, bytes } = group.layout.outputs[*output];
+            if bytes > 0 {
+                copies.push(Copy { from: &privates[*private], from_offset: 0, to: outputs, to_offset, bytes });
+            }
+        }
+    }
+    if let Some(to) = &blocks.readback {
+        copies.push(Copy { from: outputs, from_offset: 0, to, to_offset: 0, bytes: block_bytes });
+    }
+    copies
+}
+
+/// The part of a block that a binding shows.
+fn bind<'a>(group: &'a Group, blocks: &'a Blocks, number: usize, binding: &Binding, spot: Spot) -> Option<Bound<'a>> {
+    let layout = &group.layout;
+    let (block, region) = match spot {
+        Spot::Input(input) => match group.residents.get(input) {
+            Some(Some(kept)) => (kept.block()?, Region { offset: 0, bytes: 0 }),
+            _ => (blocks.inputs.as_ref().or(blocks.upload.as_ref())?, layout.inputs[input]?),
+        },
+        Spot::Output(output) => (blocks.outputs.as_ref()?, layout.outputs[output]),
+        Spot::Private(private) => {
+            (&blocks.privates[number][private], Region { offset: 0, bytes: layout.privates[private] })
+        }
+        Spot::Status => (blocks.outputs.as_ref()?, layout.status),
+    };
+    if group.many.is_some() {
+        return Some(Bound { block, offset: region.offset, bytes: padded(region.bytes) });
+    }
+    let window = &binding.window;
+    let offset = region.offset + (window.start * binding.element_bytes) as u64;
+    Some(Bound { block, offset, bytes: padded((window.len() * binding.element_bytes) as u64) })
+}
+
+/// Bindings have at least one vector, and whole ones.
+fn padded(bytes: u64) -> u64 {
+    bytes.next_multiple_of(16).max(16)
+}
+
+pub(crate) fn count(timings: &mut Timings, recording: &Recording<'_>) {
+    timings.submits += 1;
+    timings.passes += u32::from(!recording.dispatches.is_empty());
+}

@@ -1,0 +1,73 @@
+//! One command buffer: copies in, one compute pass, copies out. wgpu puts the barriers between dispatches itself.
+
+use crate::buffers::Block;
+use crate::driver::Driver;
+use crate::layout::Region;
+use crate::timing::Clock;
+
+/// One dispatch, ready to be encoded.
+pub(crate) struct Dispatch {
+    pub(crate) pipeline: wgpu::ComputePipeline,
+    pub(crate) group: wgpu::BindGroup,
+    pub(crate) grid: [u32; 3],
+}
+
+/// A copy between blocks.
+pub(crate) struct Copy<'a> {
+    pub(crate) from: &'a Block,
+    pub(crate) from_offset: u64,
+    pub(crate) to: &'a Block,
+    pub(crate) to_offset: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Everything of one submission.
+#[derive(Default)]
+pub(crate) struct Recording<'a> {
+    pub(crate) before: Vec<Copy<'a>>,
+    /// Parts of a block that begin as zeros.
+    pub(crate) cleared: Vec<(&'a Block, Region)>,
+    pub(crate) dispatches: Vec<Dispatch>,
+    pub(crate) after: Vec<Copy<'a>>,
+    /// Where the timestamps go.
+    pub(crate) stamps: Option<(&'a Clock, &'a Block, u64)>,
+}
+
+/// The most workgroups in one dimension that every device has.
+pub(crate) const MOST_GROUPS: u32 = 65_535;
+
+/// The grid for so many units of so many tasks: loops stride over what does not fit.
+pub(crate) fn grid(units: u64, group_units: u32, tasks: u32) -> [u32; 3] {
+    let x = units.div_ceil(u64::from(group_units.max(1))).clamp(1, u64::from(MOST_GROUPS)) as u32;
+    [x, tasks.min(MOST_GROUPS), tasks.div_ceil(MOST_GROUPS)]
+}
+
+impl Recording<'_> {
+    pub(crate) fn encode(&self, driver: &Driver) -> wgpu::CommandBuffer {
+        let mut encoder = driver.device.create_command_encoder(&Default::default());
+        let copy = |encoder: &mut wgpu::CommandEncoder, copy: &Copy<'_>| {
+            let bytes = copy.bytes.next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);
+            let (from, to) = (&copy.from.buffer, &copy.to.buffer);
+            encoder.copy_buffer_to_buffer(from, copy.from_offset, to, copy.to_offset, bytes);
+        };
+        self.before.iter().for_each(|c| copy(&mut encoder, c));
+        for (block, region) in &self.cleared {
+            encoder.clear_buffer(&block.buffer, region.offset, Some(region.bytes));
+        }
+        if !self.dispatches.is_empty() {
+            let timestamp_writes = self.stamps.map(|(clock, ..)| clock.writes());
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes });
+            for dispatch in &self.dispatches {
+                let [x, y, z] = dispatch.grid;
+                pass.set_pipeline(&dispatch.pipeline);
+                pass.set_bind_group(0, &dispatch.group, &[]);
+                pass.dispatch_workgroups(x, y, z);
+            }
+        }
+        self.after.iter().for_each(|c| copy(&mut encoder, c));
+        if let Some((clock, block, offset)) = self.stamps {
+            clock.resolve(&mut encoder, block, offset);
+        }
+        encoder.finish()
+    }
+}

@@ -1,0 +1,96 @@
+//! The map template: every point on its own, four neighbours at a time where memory allows.
+
+use super::Target;
+use super::emit::{Emitter, all_groups};
+use super::module::Shape;
+use super::vector::{self, LANES, contiguous};
+use crate::stage::Stage;
+use breakeven_ir::expr::{Inst, Value};
+use breakeven_ir::plan::{Class, Loops};
+use std::fmt::Write;
+
+/// A map as one stage.
+pub(crate) fn lower(target: &Target<'_>, number: usize, loops: &Loops) -> Stage {
+    let (groups, _) = all_groups(loops);
+    let mut emitter = Emitter::new(target, &loops.body, &groups);
+    let points = loops.points();
+    let last = groups.len().checked_sub(1);
+    let vector = target.variants.map.points == 4 && last.is_some_and(|last| vectorises(&emitter, loops, last));
+    let lanes = if vector { LANES } else { 1 };
+    let workgroup = target.variants.map.workgroup.min(target.limits.workgroup);
+
+    let mut code = String::new();
+    let masks = emitter.body.var_masks(0);
+    let values: Vec<Value> = loops.stores.iter().map(|s| s.value).collect();
+    let need = super::emit::needed(&emitter.body, &values, &|_| false);
+    let steps: Vec<usize> = (0..need.len()).filter(|&at| need[at]).collect();
+    // What is the same for all points is computed once, before the loop.
+    let plain = |value: Value| format!("v{value}");
+    for &at in steps.iter().filter(|&&at| masks[at] == 0) {
+        emitter.step(&mut code, at, &format!("v{at}"), &[], &plain);
+    }
+    let _ = writeln!(
+        code,
+        "for (var u = first + i32(wid.x * {workgroup}u + lid); u < end; u += i32(groups.x * {workgroup}u)) {{"
+    );
+    let linear = if vector { format!("u * {LANES}") } else { "u".into() };
+    let base = emitter.split(&mut code, &linear, 0..groups.len(), "x");
+    let coords: Vec<Vec<String>> = (0..lanes)
+        .map(|lane| {
+            let mut coords = base.clone();
+            if let (Some(last), true) = (last, lane > 0) {
+                coords[last] = format!("({} + {lane})", base[last]);
+            }
+            coords
+        })
+        .collect();
+    let varies = |at: usize| vector && last.is_some_and(|last| masks[at] >> last & 1 == 1);
+    for &at in steps.iter().filter(|&&at| masks[at] != 0) {
+        if !varies(at) {
+            emitter.step(&mut code, at, &format!("v{at}"), &base, &plain);
+            continue;
+        }
+        if let Some(last) = last
+            && vector::load(&mut emitter, &mut code, 'v', at, last, &base)
+        {
+            continue;
+        }
+        for (lane, coords) in coords.iter().enumerate() {
+            let arg = |v: Value| if varies(v as usize) { format!("v{v}_{lane}") } else { plain(v) };
+            emitter.step(&mut code, at, &format!("v{at}_{lane}"), coords, &arg);
+        }
+    }
+    for store in &loops.stores {
+        let value = store.value as usize;
+        if !vector {
+            emitter.store(&mut code, store, &groups, &format!("v{value}"), &base);
+            continue;
+        }
+        let lane = |lane: usize| if varies(value) { format!("v{value}_{lane}") } else { format!("v{value}") };
+        let index = store.index.over_groups(&groups);
+        vector::store(&mut emitter, &mut code, store.buffer, &index, &base, lane);
+    }
+    code += "}\n";
+    let units = points.div_ceil(lanes) as u64;
+    let shape = Shape { workgroup, units, group_units: workgroup, work: points as u64 };
+    emitter.module.stage(number, Class::Map, shape, &code)
+}
+
+/// May four neighbours along the last group be computed together? Its extent must be a multiple of four, or the whole
+/// kernel one run, whose end may then write and read into the padding of its buffers.
+fn vectorises(emitter: &Emitter<'_>, loops: &Loops, last: usize) -> bool {
+    let extent = emitter.extents[last];
+    let (groups, _) = all_groups(loops);
+    if loops.stores.iter().any(|s| !contiguous(&s.index.over_groups(&groups), last)) {
+        return false;
+    }
+    let harmless = |inst: &Inst| match inst {
+        Inst::Load { access } => {
+            let access = &emitter.body.accesses[*access as usize];
+            access.conditions.is_empty() && (contiguous(&access.index, last) || access.index.vars() == 0)
+        }
+        Inst::Gather { .. } => false,
+        _ => true,
+    };
+    extent.is_multiple_of(LANES) || (groups.len() == 1 && emitter.body.insts.iter().all(harmless))
+}

@@ -1,0 +1,325 @@
+//! Many tasks as one batch: tasks that run the same kernels share a dispatch, whatever their sizes.
+//!
+//! All inputs and parameters lie in one upload, which every binding of an input shows as a whole; a task's words say
+//! where its part begins. Each output of all tasks of a group lies in one part of the output block, one task after the
+//! other, so that a private output of all of them takes one copy.
+
+use crate::buffers::{ALIGN, Upload};
+use crate::job::{Command, Group, Job, Many};
+use crate::layout::{Layout, Packer, Region, STATUS_BYTES, Spot};
+use crate::params;
+use crate::prepared::GpuPlan;
+use crate::session::Session;
+use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Timings};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A task: its plan, its inputs, and the byte of the results at which its own begin.
+pub(crate) struct Entry<'a> {
+    pub(crate) plan: &'a GpuPlan,
+    pub(crate) inputs: &'a [&'a [u8]],
+    pub(crate) offset: usize,
+}
+
+/// Tasks begin at multiples of this inside of a binding: whole vectors, whole cache lines.
+const TASK_ALIGN: u64 = RESULT_ALIGN as u64;
+
+/// Work of one submission of many tasks, which can't be cut further: 250 ms on the slowest device that was seen.
+const MOST_WORK: u64 = 10_000_000;
+
+/// Runs tasks, as few submissions as they fit into.
+pub(crate) fn run(
+    session: &Arc<Session>,
+    tasks: &[Entry<'_>],
+    results: &mut [u8],
+    failed: &mut dyn FnMut(usize, RunError),
+) -> Result<Timings, RunError> {
+    let mut total = Timings::default();
+    for part in parts(session, tasks) {
+        let timings = match &part[..] {
+            [] => continue,
+            [task] => run_alone(&tasks[*task], *task, results, failed)?,
+            _ => run_part(session, tasks, &part, results, failed)?,
+        };
+        add(&mut total, &timings);
+    }
+    Ok(total)
+}
+
+fn add(total: &mut Timings, timings: &Timings) {
+    total.total_ns += timings.total_ns;
+    total.kernels += timings.kernels;
+    total.dispatches += timings.dispatches;
+    total.passes += timings.passes;
+    total.submits += timings.submits;
+    total.uploads += timings.uploads;
+    total.readbacks += timings.readbacks;
+    total.upload_bytes += timings.upload_bytes;
+    total.readback_bytes += timings.readback_bytes;
+    total.device_ns += timings.device_ns;
+    total.created += timings.created;
+}
+
+/// Cuts the tasks into parts that fit into one submission and its bindings. A task that can't share is alone.
+fn parts(session: &Session, tasks: &[Entry<'_>]) -> Vec<Vec<usize>> {
+    let most_bytes = session.info.limits.binding_bytes.min(session.info.limits.buffer_bytes);
+    let mut parts: Vec<Vec<usize>> = vec![Vec::new()];
+    let (mut bytes, mut work) = (0, 0);
+    for (number, task) in tasks.iter().enumerate() {
+        let core = &task.plan.core;
+        let task_work: u64 = core.lowered.stages.iter().map(|stage| stage.work).sum();
+        // Everything that a task adds to any binding, with room for padding.
+        let words: usize = core.lowered.stages.iter().map(|stage| 4 * stage.stride()).sum();
+        let layout = &core.layout;
+        let privates: u64 = layout.privates.iter().map(|bytes| bytes + TASK_ALIGN).sum();
+        let task_bytes = (layout.upload_bytes + words as u64).max(layout.block_bytes).max(privates) + ALIGN;
+        let windowed = core.lowered.stages.iter().any(|stage| stage.bindings.iter().any(|b| b.window.start > 0));
+        if windowed || task_bytes > most_bytes / 2 || task_work > MOST_WORK {
+            parts.insert(0, vec![number]);
+            continue;
+        }
+        if bytes + task_bytes > most_bytes - (1 << 16) || work + task_work > MOST_WORK {
+            parts.push(Vec::new());
+            (bytes, work) = (0, 0);
+        }
+        bytes += task_bytes;
+        work += task_work;
+        parts.last_mut().into_iter().for_each(|part| part.push(number));
+    }
+    parts
+}
+
+fn run_alone(
+    task: &Entry<'_>,
+    number: usize,
+    results: &mut [u8],
+    failed: &mut dyn FnMut(usize, RunError),
+) -> Result<Timings, RunError> {
+    let mut rest = &mut results[task.offset..];
+    let mut outputs: Vec<&mut [u8]> = Vec::new();
+    for info in task.plan.core.plan.output_buffers() {
+        let (place, after) = rest.split_at_mut(info.bytes().next_multiple_of(RESULT_ALIGN));
+        outputs.push(&mut place[..info.bytes()]);
+        rest = after;
+    }
+    match task.plan.run(task.inputs, &mut outputs, false) {
+        Err(error @ RunError::TakeIndex { .. }) => {
+            failed(number, error);
+            Ok(Timings::default())
+        }
+        other => other,
+    }
+}
+
+/// A group of tasks and where everything of theirs lies.
+struct Laid {
+    members: Vec<usize>,
+    layout: Arc<Layout>,
+    places: Places,
+    many: Many,
+}
+
+/// Where each task of a group begins, inside of what its bindings show.
+struct Places {
+    /// Task after task.
+    inputs: Vec<u64>,
+    /// Output after output.
+    outputs: Vec<u64>,
+    /// Private block after private block.
+    privates: Vec<u64>,
+}
+
+fn run_part(
+    session: &Arc<Session>,
+    tasks: &[Entry<'_>],
+    part: &[usize],
+    results: &mut [u8],
+    failed: &mut dyn FnMut(usize, RunError),
+) -> Result<Timings, RunError> {
+    let begun = Instant::now();
+    let handle = session.handle()?;
+    let (mut upload, mut block) = (Packer::default(), Packer::default());
+    let groups = group(tasks, part).into_iter();
+    let mut laid: Vec<Laid> = groups.map(|members| lay_out(tasks, members, &mut upload, &mut block)).collect();
+    let upload_bytes = upload.end;
+    let work: u64 = laid.iter().flat_map(|laid| &laid.many.work).sum();
+    let predicted_ns = 12 * work;
+    let permit = session.enter(&handle, predicted_ns, begun)?;
+    let (mut memory, created) = session.upload(&handle, upload_bytes)?;
+    for laid in &mut laid {
+        fill(tasks, laid, &mut memory);
+        // Every binding of an input shows all of the upload.
+        let whole = Region { offset: 0, bytes: upload_bytes };
+        let layout = Arc::make_mut(&mut laid.layout);
+        layout.inputs.iter_mut().for_each(|input| *input = input.map(|_| whole));
+    }
+    let groups = laid.iter_mut().map(|laid| {
+        let core = tasks[laid.members[0]].plan.core.clone();
+        let many = std::mem::take(&mut laid.many);
+        Group { core, layout: laid.layout.clone(), residents: Vec::new(), many: Some(many) }
+    });
+    let groups = groups.collect();
+    let job = |reply| Job { groups, upload: Some(memory), upload_bytes, block_bytes: block.end, reply, permit: Some(permit) };
+    let done = session.ask(&handle, || predicted_ns, |reply| Command::Run(Box::new(job(reply))))?;
+    let read = done.read.as_ref().map_or(&[][..], |read| read.bytes());
+    laid.iter().for_each(|laid| hand_out(tasks, laid, read, results, failed));
+    let kernels = part.iter().map(|task| tasks[*task].plan.core.plan.kernels.len() as u32).sum();
+    let created = done.timings.created + u32::from(created);
+    Ok(Timings { kernels, created, total_ns: begun.elapsed().as_nanos() as u64, ..done.timings })
+}
+
+/// Tasks that share dispatches: the same kernels, and sizes that don't leave most of the grid without work.
+fn group(tasks: &[Entry<'_>], part: &[usize]) -> Vec<Vec<usize>> {
+    let mut by_key: HashMap<(usize, u32), usize> = HashMap::new();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut add = |key: (usize, u32), task: usize| {
+        let number = *by_key.entry(key).or_insert_with(|| {
+            groups.push(Vec::new());
+            groups.len() - 1
+        });
+        groups[number].push(task);
+    };
+    part.iter().for_each(|&task| add((tasks[task].plan.core.signature, 0), task));
+    let mut split: Vec<Vec<usize>> = Vec::new();
+    for members in groups {
+        let needed = |task: &usize| {
+            let stages = &tasks[*task].plan.core.lowered.stages;
+            stages.iter().map(|s| s.units.div_ceil(u64::from(s.group_units.max(1)))).max().unwrap_or(0)
+        };
+        let (sum, most) = members.iter().map(needed).fold((0, 0), |(sum, most), n| (sum + n, most.max(n)));
+        if most * (members.len() as u64) <= 4 * sum + 256 {
+            split.push(members);
+            continue;
+        }
+        let mut by_size: HashMap<u32, Vec<usize>> = HashMap::new();
+        members.into_iter().for_each(|task| by_size.entry((needed(&task) + 1).ilog2() / 2).or_default().push(task));
+        let mut sizes: Vec<_> = by_size.into_iter().collect();
+        sizes.sort_unstable_by_key(|(size, _)| *size);
+        split.extend(sizes.into_iter().map(|(_, members)| members));
+    }
+    split
+}
+
+fn lay_out(tasks: &[Entry<'_>], members: Vec<usize>, upload: &mut Packer, block: &mut Packer) -> Laid {
+    let leader = &tasks[members[0]].plan.core;
+    let stages = &leader.lowered.stages;
+    let cores = || members.iter().map(|member| &tasks[*member].plan.core);
+    let mut layout = (*leader.layout).clone();
+    let mut places = Places { inputs: Vec::new(), outputs: Vec::new(), privates: Vec::new() };
+    for core in cores() {
+        let starts =
+            core.layout.inputs.iter().map(|region| region.map_or(0, |r| upload.add(r.bytes, TASK_ALIGN).offset));
+        places.inputs.extend(starts);
+    }
+    // One task after the other; `all` becomes what the binding shows.
+    let row = |packer: &mut Packer, all: &mut Region, bytes: &dyn Fn(usize) -> u64| -> Vec<u64> {
+        let begin = packer.end.next_multiple_of(ALIGN);
+        packer.end = begin;
+        let starts = (0..members.len()).map(|task| packer.add(bytes(task), TASK_ALIGN).offset - begin).collect();
+        *all = Region { offset: begin, bytes: packer.end - begin };
+        starts
+    };
+    let core = |task: usize| &tasks[members[task]].plan.core;
+    if leader.lowered.status {
+        let bytes = STATUS_BYTES * members.len() as u64;
+        layout.status = block.add(bytes, ALIGN);
+    }
+    for output in 0..layout.outputs.len() {
+        let starts = row(block, &mut layout.outputs[output], &|task| core(task).layout.outputs[output].bytes);
+        places.outputs.extend(starts);
+    }
+    for private in 0..layout.privates.len() {
+        let mut all = Region::default();
+        // A private output is copied as a whole, so it is laid out like its part of the output block.
+        let output = layout.private_outputs.iter().find(|(_, number)| *number == private).map(|(output, _)| *output);
+        let bytes = |task: usize| match output {
+            Some(output) => core(task).layout.outputs[output].bytes,
+            None => core(task).layout.privates[private],
+        };
+        places.privates.extend(row(&mut Packer::default(), &mut all, &bytes));
+        layout.privates[private] = all.bytes;
+    }
+    let params = stages.iter().map(|s| upload.add(4 * (1 + members.len() * s.stride()) as u64, ALIGN)).collect();
+    let of_stage = |stage: usize| cores().map(move |core| &core.lowered.stages[stage]);
+    let units = (0..stages.len()).map(|s| of_stage(s).map(|stage| stage.units).max().unwrap_or(0)).collect();
+    let work = (0..stages.len()).map(|s| of_stage(s).map(|stage| stage.work).sum()).collect();
+    let many = Many { tasks: members.len() as u32, params, units, work };
+    Laid { members, layout: Arc::new(layout), places, many }
+}
+
+/// Writes inputs and parameters of a group.
+fn fill(tasks: &[Entry<'_>], laid: &Laid, memory: &mut Upload) {
+    let mut starts = laid.places.inputs.iter();
+    for member in &laid.members {
+        for ((bytes, used), start) in tasks[*member].inputs.iter().zip(&laid.layout.inputs).zip(&mut starts) {
+            if used.is_some() {
+                memory.write(*start as usize, bytes);
+            }
+        }
+    }
+    let mut words = Vec::new();
+    for (stage, region) in laid.many.params.iter().enumerate() {
+        write_params(&mut words, tasks, laid, stage);
+        memory.write(region.offset as usize, bytemuck::cast_slice(&words));
+    }
+}
+
+/// The words of one stage for all tasks.
+fn write_params(words: &mut Vec<u32>, tasks: &[Entry<'_>], laid: &Laid, number: usize) {
+    let Laid { members, layout, places, .. } = laid;
+    words.clear();
+    words.push(members.len() as u32);
+    let each = layout.inputs.len();
+    for (task, member) in members.iter().enumerate() {
+        let stage = &tasks[*member].plan.core.lowered.stages[number];
+        let base = |(binding, spot): (&crate::stage::Binding, &Spot)| {
+            let bytes = match *spot {
+                Spot::Input(input) => places.inputs[task * each + input],
+                Spot::Output(output) => places.outputs[output * members.len() + task],
+                Spot::Private(private) => places.privates[private * members.len() + task],
+                Spot::Status => STATUS_BYTES * task as u64,
+            };
+            (bytes / binding.element_bytes as u64) as i64
+        };
+        params::push_task(words, stage, stage.bindings.iter().zip(&layout.spots[number]).map(base), 0..stage.units);
+    }
+}
+
+/// Copies a group's results to where they belong, and tells which tasks failed.
+fn hand_out(
+    tasks: &[Entry<'_>],
+    laid: &Laid,
+    read: &[u8],
+    results: &mut [u8],
+    failed: &mut dyn FnMut(usize, RunError),
+) {
+    let Laid { members, places, layout, .. } = laid;
+    let has_status = tasks[members[0]].plan.core.lowered.status;
+    for (task, member) in members.iter().enumerate() {
+        if has_status
+            && let Err(error) = check_status(read, (layout.status.offset + STATUS_BYTES * task as u64) as usize)
+        {
+            failed(*member, error);
+            continue;
+        }
+        let mut to = tasks[*member].offset;
+        for (output, region) in tasks[*member].plan.core.layout.outputs.iter().enumerate() {
+            let from = (layout.outputs[output].offset + places.outputs[output * members.len() + task]) as usize;
+            let bytes = region.bytes as usize;
+            if let (Some(to), Some(from)) = (results.get_mut(to..to + bytes), read.get(from..from + bytes)) {
+                to.copy_from_slice(from);
+            }
+            to += bytes.next_multiple_of(RESULT_ALIGN);
+        }
+    }
+}
+
+/// Did a gather leave its axis?
+pub(crate) fn check_status(read: &[u8], offset: usize) -> Result<(), RunError> {
+    let word = |number: usize| {
+        let from = offset + 4 * number;
+        read.get(from..from + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
+    };
+    if word(0) == 0 { Ok(()) } else { Err(RunError::TakeIndex { index: word(1) as i32, extent: word(2) as usize }) }
+}

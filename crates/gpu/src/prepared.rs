@@ -1,0 +1,271 @@
+//! A plan on a device: what callers do before and after the owner thread has its turn.
+//!
+//! Inputs are copied by the caller into mapped memory of the pool, so no borrowed memory ever leaves it. Results are
+//! copied out of mapped memory, or left there and handed over as they are.
+
+use crate::buffers::{Kept, Readback};
+use crate::health::lock;
+use crate::job::{Command, Core, Done, Group, Job};
+use crate::layout::{Layout, Packer};
+use crate::mixed;
+use crate::owner::Handle;
+use crate::session::Session;
+use breakeven_ir::backend::{Made, Prepared, Resident, RunError, Source, Timings};
+use breakeven_ir::plan::Plan;
+use breakeven_ir::{Buffer, HostBytes};
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// A plan on a device.
+pub(crate) struct GpuPlan {
+    pub(crate) core: Arc<Core>,
+    pub(crate) session: Arc<Session>,
+}
+
+impl Drop for GpuPlan {
+    fn drop(&mut self) {
+        // What is not heard is forgotten with the device.
+        let _ = self.session.current().commands.try_send(Command::Forget(self.core.id));
+    }
+}
+
+impl GpuPlan {
+    /// Runs one batch; the results are still in the device's hands.
+    fn execute(&self, inputs: &[Source<'_>], stay: bool) -> Result<(Arc<Layout>, Done), RunError> {
+        let begun = Instant::now();
+        let (session, core) = (&self.session, &self.core);
+        let mut layout = if stay { core.stay_layout() } else { &core.layout }.clone();
+        let nothing_to_do = core.lowered.stages.iter().all(|stage| stage.units == 0);
+        if nothing_to_do && !stay {
+            return Ok((layout, Done { read: None, kept: Vec::new(), timings: Timings::default() }));
+        }
+        let handle = session.handle()?;
+        let residents = self.residents(inputs)?;
+        if !residents.is_empty() {
+            layout = Arc::new(without(&layout, &residents));
+        }
+        let predicted_ns = || core.estimate_ns.load(Relaxed);
+        let permit = self.session.enter(&handle, predicted_ns(), begun)?;
+        let (mut upload, mut created) = (None, false);
+        if layout.upload_bytes > 0 {
+            let (mut block, is_new) = session.upload(&handle, layout.upload_bytes)?;
+            for (region, source) in layout.inputs.iter().zip(inputs) {
+                if let Some(region) = region {
+                    block.write(region.offset as usize, source.try_bytes()?);
+                }
+            }
+            (upload, created) = (Some(block), is_new);
+        }
+        let group = Group { core: core.clone(), layout: layout.clone(), residents, many: None };
+        let (upload_bytes, block_bytes) = (layout.upload_bytes, layout.block_bytes);
+        let job = |reply| Job { groups: vec![group], upload, upload_bytes, block_bytes, reply, permit: Some(permit) };
+        let mut done = session.ask(&handle, predicted_ns, |reply| Command::Run(Box::new(job(reply))))?;
+        done.timings.created += u32::from(created);
+        done.timings.total_ns = begun.elapsed().as_nanos() as u64;
+        if core.lowered.status
+            && let Some(read) = &done.read
+        {
+            mixed::check_status(read.bytes(), layout.status.offset as usize)?;
+        }
+        Ok((layout, done))
+    }
+
+    /// Inputs that lie on this device; empty if none does.
+    fn residents(&self, inputs: &[Source<'_>]) -> Result<Vec<Option<Arc<Kept>>>, RunError> {
+        let mut residents = Vec::new();
+        for (number, source) in inputs.iter().enumerate() {
+            let Source::Shared(buffer) = source else { continue };
+            let Some(value) = buffer.resident().and_then(|r| r.as_any().downcast_ref::<DeviceBuffer>()) else {
+                continue;
+            };
+            if !Arc::ptr_eq(&value.session, &self.session) {
+                continue;
+            }
+            if !value.is_current() {
+                return Err(RunError::Stale { device: self.session.info.id.clone() });
+            }
+            residents.resize_with(inputs.len(), || None);
+            residents[number] = Some(value.kept.clone());
+        }
+        Ok(residents)
+    }
+}
+
+/// The layout without room for inputs that lie on the device.
+fn without(layout: &Layout, residents: &[Option<Arc<Kept>>]) -> Layout {
+    let mut layout = layout.clone();
+    let mut upload = Packer::default();
+    for (region, resident) in layout.inputs.iter_mut().zip(residents) {
+        *region = region.filter(|_| resident.is_none()).map(|region| upload.add(region.bytes, crate::buffers::ALIGN));
+    }
+    layout.upload_bytes = upload.end;
+    layout
+}
+
+impl Session {
+    /// A place among the pending batches.
+    pub(crate) fn enter(
+        self: &Arc<Session>,
+        handle: &Handle,
+        predicted_ns: u64,
+        begun: Instant,
+    ) -> Result<crate::health::Permit, RunError> {
+        let (life, config) = (&handle.life, &self.config);
+        let limit = || life.pending_limit(config.max_pending, config.sync_timeout);
+        life.enter(limit, predicted_ns, begun + config.sync_timeout).ok_or_else(|| self.gave_up(handle, begun))
+    }
+}
+
+impl Prepared for GpuPlan {
+    fn plan(&self) -> &Arc<Plan> {
+        &self.core.plan
+    }
+
+    fn run(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]], _threads: bool) -> Result<Timings, RunError> {
+        let begun = Instant::now();
+        let sources: Vec<Source<'_>> = inputs.iter().map(|bytes| Source::Bytes(bytes)).collect();
+        let (layout, done) = self.execute(&sources, false)?;
+        let mut timings = done.timings;
+        if let Some(read) = &done.read {
+            for (region, output) in layout.outputs.iter().zip(outputs) {
+                let from = region.offset as usize;
+                output.copy_from_slice(&read.bytes()[from..from + region.bytes as usize]);
+            }
+        }
+        timings.total_ns = begun.elapsed().as_nanos() as u64;
+        Ok(timings)
+    }
+
+    fn run_tasks(
+        &self,
+        tasks: usize,
+        inputs: &[&[u8]],
+        results: &mut [u8],
+        stride: usize,
+        failed: &mut dyn FnMut(usize, RunError),
+    ) {
+        let each = self.core.plan.inputs;
+        let tasks: Vec<mixed::Entry<'_>> = (0..tasks)
+            .map(|t| mixed::Entry { plan: self, inputs: &inputs[t * each..(t + 1) * each], offset: t * stride })
+            .collect();
+        if let Err(error) = mixed::run(&self.session, &tasks, results, failed) {
+            (0..tasks.len()).for_each(|task| failed(task, error.clone()));
+        }
+    }
+
+    fn estimate_ns(&self) -> u64 {
+        self.core.estimate_ns.load(Relaxed)
+    }
+
+    fn run_batch(&self, inputs: &[Source<'_>], stay: bool) -> Result<(Vec<Made>, Timings), RunError> {
+        let generation = self.session.generation();
+        let (layout, done) = self.execute(inputs, stay)?;
+        let sizes = layout.outputs.iter().map(|region| region.bytes as usize);
+        let made = match done.read {
+            _ if stay => {
+                let session = &self.session;
+                let value = |(kept, bytes): (Kept, usize)| DeviceBuffer {
+                    session: session.clone(),
+                    kept: Arc::new(kept),
+                    bytes,
+                    generation,
+                };
+                done.kept.into_iter().zip(sizes).map(|pair| Made::Resident(Arc::new(value(pair)))).collect()
+            }
+            // Nothing was run: there is nothing in the results.
+            None => sizes.map(|bytes| Made::Host(zeros(bytes))).collect(),
+            Some(read) => {
+                let whole = host(read, lock(&self.session.quirks).slow_mapped_reads);
+                let part = |region: &crate::layout::Region| {
+                    let from = region.offset as usize;
+                    Made::Host(whole.slice(from..from + region.bytes as usize).unwrap_or_else(|| zeros(0)))
+                };
+                layout.outputs.iter().map(part).collect()
+            }
+        };
+        Ok((made, done.timings))
+    }
+
+    fn is_ready(&self) -> bool {
+        let ready = self.core.is_ready(self.session.generation());
+        if !ready {
+            // A rebuilt device knows nothing of the plans of the one before.
+            self.core.warm(&self.session.current());
+        }
+        ready
+    }
+}
+
+fn zeros(bytes: usize) -> Buffer {
+    let words = Buffer::from_vec(vec![0u32; bytes.div_ceil(4)]);
+    words.slice(0..bytes).unwrap_or(words)
+}
+
+/// Read memory as it lies, or a copy where reading it again and again would be slow.
+fn host(read: Readback, copied: bool) -> Buffer {
+    if copied {
+        // At once, and in large steps: memory that is not cached has its price for each access.
+        let mut words = vec![0u32; read.bytes().len().div_ceil(4)];
+        bytemuck::cast_slice_mut(&mut words)[..read.bytes().len()].copy_from_slice(read.bytes());
+        return Buffer::new(Arc::new(Copied(words)));
+    }
+    Buffer::new(Arc::new(Mapped(read)))
+}
+
+/// Results in the memory that the device wrote them to.
+struct Mapped(Readback);
+impl HostBytes for Mapped {
+    fn as_bytes(&self) -> &[u8] {
+        self.0.bytes()
+    }
+}
+
+struct Copied(Vec<u32>);
+impl HostBytes for Copied {
+    fn as_bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.0)
+    }
+}
+
+/// A value that lies on a device.
+pub(crate) struct DeviceBuffer {
+    pub(crate) session: Arc<Session>,
+    pub(crate) kept: Arc<Kept>,
+    pub(crate) bytes: usize,
+    pub(crate) generation: u64,
+}
+
+impl Resident for DeviceBuffer {
+    fn device(&self) -> &str {
+        &self.session.info.id
+    }
+
+    fn len_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn is_current(&self) -> bool {
+        self.generation == self.session.generation()
+    }
+
+    fn fetch(&self) -> Result<Buffer, RunError> {
+        if !self.is_current() {
+            return Err(RunError::Stale { device: self.session.info.id.clone() });
+        }
+        let handle = self.session.handle()?;
+        let (kept, bytes) = (self.kept.clone(), self.bytes as u64);
+        let read = self.session.ask(&handle, || 0, |reply| Command::Fetch { kept, bytes, reply })?;
+        let whole = host(read, lock(&self.session.quirks).slow_mapped_reads);
+        Ok(whole.slice(0..self.bytes).unwrap_or(whole))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+#[cfg(test)]
+#[path = "prepared_tests.rs"]
+mod tests;

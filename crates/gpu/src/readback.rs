@@ -1,0 +1,93 @@
+//! The end of a batch: waiting for it, handing its results to the caller, and its blocks back to the pool.
+
+use crate::batch::{Blocks, InFlight};
+use crate::buffers::{Block, Kept, Readback, Role};
+use crate::job::Done;
+use crate::owner::Owner;
+use breakeven_ir::backend::RunError;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl Owner {
+    /// Waits for the oldest batch and answers its caller.
+    pub(crate) fn finish_oldest(&mut self) {
+        let Some(flight) = self.in_flight.pop_front() else { return };
+        let InFlight { index, blocks, groups, stamps, shares, mut timings, begun, submitted, reply, permit } = flight;
+        if let Err(error) = self.wait(&index) {
+            self.discard(blocks);
+            let _ = reply.send(Err(error));
+            return;
+        }
+        let wall_ns = submitted.elapsed().as_nanos() as u64;
+        if permit.is_some() {
+            self.life.progress(wall_ns);
+        }
+        let Blocks { upload, inputs, outputs, readback, privates, slices } = blocks;
+        if let Some(upload) = upload {
+            self.give_upload(upload);
+            self.driver.tally.uploads.fetch_add(1, Relaxed);
+        }
+        let pool = &self.driver.pool;
+        let mut kept = Vec::new();
+        for (group, privates) in groups.iter().zip(privates) {
+            for (number, block) in privates.into_iter().enumerate() {
+                if group.layout.stay && group.layout.private_outputs.iter().any(|(_, private)| *private == number) {
+                    kept.push(Kept::new(block, pool));
+                } else {
+                    pool.give(block, None);
+                }
+            }
+        }
+        let (mapped, device) = if readback.is_some() { (readback, outputs) } else { (outputs, None) };
+        slices.into_iter().chain(inputs).chain(device).for_each(|block| pool.give(block, None));
+        let read = match mapped.map(|block| self.read(block)).transpose() {
+            Ok(read) => read,
+            Err(error) => return drop(reply.send(Err(error))),
+        };
+        if let (Some(clock), Some(read), Some(at)) = (&self.clock, &read, stamps) {
+            timings.device_ns = clock.elapsed_ns(&read.bytes()[at as usize..]);
+        }
+        self.driver.tally.readbacks.fetch_add(u64::from(timings.readbacks), Relaxed);
+        timings.total_ns = begun.elapsed().as_nanos() as u64;
+        if let [group] = &groups[..]
+            && group.many.is_none()
+        {
+            group.core.learn(timings.total_ns);
+        }
+        drop(permit);
+        let _ = reply.send(Ok(Done { read, kept, timings }));
+        let ns = if timings.device_ns > 0 { timings.device_ns } else { wall_ns };
+        self.learn(&shares, ns);
+    }
+
+    /// Blocks of a batch that failed. Those that the host sees are in no known state and go; the others stay.
+    pub(crate) fn discard(&self, blocks: Blocks) {
+        let pool = &self.driver.pool;
+        [blocks.upload, blocks.readback].into_iter().flatten().for_each(|block| pool.forget(block));
+        let rest = blocks.privates.into_iter().flatten().chain(blocks.slices).chain(blocks.inputs);
+        rest.for_each(|block| pool.give(block, None));
+        match blocks.outputs {
+            Some(block) if block.role == Role::Readback => pool.forget(block),
+            Some(block) => pool.give(block, None),
+            None => {}
+        }
+    }
+
+    /// An upload that the device is done with waits, mapped, for the next caller.
+    pub(crate) fn give_upload(&self, block: Block) {
+        match block.buffer.get_mapped_range_mut(..) {
+            Ok(view) => self.driver.pool.give(block, Some(view)),
+            Err(_) => self.driver.pool.forget(block),
+        }
+    }
+
+    /// A mapped block for its reader.
+    pub(crate) fn read(&self, block: Block) -> Result<Readback, RunError> {
+        match block.buffer.get_mapped_range(..) {
+            Ok(view) => Ok(Readback::new(block, view, &self.driver.pool)),
+            Err(error) => {
+                self.driver.pool.forget(block);
+                Err(RunError::Device { device: self.driver.info.id.clone(), message: error.to_string() })
+            }
+        }
+    }
+}

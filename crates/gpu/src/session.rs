@@ -1,0 +1,271 @@
+//! An opened device through all its generations: who waits for it, who notices that it is lost, who rebuilds it.
+
+use crate::adapters::{self, AdapterInfo};
+use crate::buffers::Upload;
+use crate::config::GpuConfig;
+use crate::error::GpuError;
+use crate::health::{Life, Quirks, lock};
+use crate::job::Command;
+use crate::monitor::Monitor;
+use crate::owner::{Handle, OnLoss, Owner, Setup};
+use crate::selftest;
+use crate::stage::{Limits, Variants};
+use crate::store::{Found, Store};
+use crate::tally::Tally;
+use crate::tune::Tuner;
+use breakeven_ir::backend::RunError;
+use crossbeam_channel::{Sender, bounded, select};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+/// Between attempts to rebuild a device there is at least this much, twice as much after each, up to a minute.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// How long the self-test may take, if batches may not take longer.
+const COMPILING: Duration = Duration::from_secs(5);
+
+/// How long the last user waits for the owner thread to end.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// An opened device.
+pub(crate) struct Session {
+    pub(crate) info: AdapterInfo,
+    pub(crate) config: GpuConfig,
+    pub(crate) tally: Arc<Tally>,
+    pub(crate) quirks: Mutex<Quirks>,
+    pub(crate) tuner: Arc<Tuner>,
+    pub(crate) monitor: Arc<Monitor>,
+    /// Where the system knows it.
+    pub(crate) pci: String,
+    adapter: wgpu::Adapter,
+    current: Mutex<Arc<Handle>>,
+    generation: AtomicU64,
+    /// The pause before the next rebuilding: it doubles while the device is lost again before it is trusted.
+    pause: Mutex<Duration>,
+}
+
+impl Session {
+    pub(crate) fn open(
+        adapter: wgpu::Adapter,
+        info: AdapterInfo,
+        config: &GpuConfig,
+    ) -> Result<Arc<Session>, GpuError> {
+        let home: Arc<OnceLock<Weak<Session>>> = Arc::default();
+        let (tally, monitor) = (Arc::new(Tally::default()), Arc::new(Monitor::default()));
+        let assumed = Quirks::assumed(info.kind);
+        let kernels = selftest::kernels(&limits(&info, &assumed), &Variants::starting(info.kind));
+        let store = Arc::new(Store::new(config.cache_dir.as_deref(), &info, kernels));
+        let memory = store.read();
+        let known = memory.quirks.as_ref().and_then(Found::quirks);
+        let tuner = Arc::new(Tuner::new(&info, store.clone(), &memory, config.tune));
+        let quirks = known.clone().unwrap_or(assumed);
+        let setup = Setup {
+            info: info.clone(),
+            config: config.clone(),
+            tally: tally.clone(),
+            monitor: monitor.clone(),
+            most_in_flight: quirks.in_flight,
+            tuner: tuner.clone(),
+            generation: 0,
+        };
+        let handle = Handle::open(adapter.clone(), setup, on_loss(home.clone())).map_err(|why| GpuError::Open {
+            device: info.id.clone(),
+            name: info.name.clone(),
+            why,
+        })?;
+        let session = Arc::new(Session {
+            info,
+            config: config.clone(),
+            tally,
+            quirks: Mutex::new(quirks),
+            tuner,
+            monitor,
+            pci: adapter.get_info().device_pci_bus_id,
+            adapter,
+            current: Mutex::new(Arc::new(handle)),
+            generation: AtomicU64::new(0),
+            pause: Mutex::new(Duration::ZERO),
+        });
+        let _ = home.set(Arc::downgrade(&session));
+        if known.is_none() {
+            session.self_test(&store).map_err(|error| GpuError::Open {
+                device: session.info.id.clone(),
+                name: session.info.name.clone(),
+                why: format!("its self-test failed: {error}"),
+            })?;
+        }
+        session.tuner.begin(session.limits());
+        Ok(session)
+    }
+
+    /// Finds the driver's quirks and remembers them.
+    fn self_test(self: &Arc<Session>, store: &Store) -> Result<(), RunError> {
+        let begun = Instant::now();
+        let handle = self.handle()?;
+        let (limits, variants) = (self.limits(), Variants::starting(self.info.kind));
+        let test = move |owner: &mut Owner| {
+            let found = selftest::run(owner, &limits, &variants);
+            if let Ok(quirks) = &found {
+                owner.most_in_flight = quirks.in_flight as usize;
+            }
+            found
+        };
+        // On its first day with a driver it waits for the driver's compiler, whatever timeout is set for batches.
+        let compiling = COMPILING.saturating_sub(self.config.sync_timeout).as_nanos() as u64;
+        let work = |reply: Sender<_>| Command::Do(Box::new(move |owner| drop(reply.send(test(owner)))));
+        let quirks = self.ask(&handle, || compiling, work)?;
+        let ns = begun.elapsed().as_nanos() as u64;
+        self.tally.tested(ns);
+        store.update(|memory| memory.quirks = Some(Found::new(&quirks, ns)));
+        *lock(&self.quirks) = quirks;
+        Ok(())
+    }
+
+    /// The device object at the moment, which may be lost.
+    pub(crate) fn current(&self) -> Arc<Handle> {
+        lock(&self.current).clone()
+    }
+
+    /// The device object, if there is one.
+    pub(crate) fn handle(&self) -> Result<Arc<Handle>, RunError> {
+        let handle = self.current();
+        if handle.life.is_lost() { Err(self.lost(&handle.life)) } else { Ok(handle) }
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Relaxed)
+    }
+
+    /// What a plan may use here.
+    pub(crate) fn limits(&self) -> Limits {
+        limits(&self.info, &lock(&self.quirks))
+    }
+
+    pub(crate) fn lost(&self, life: &Life) -> RunError {
+        RunError::Lost { device: self.info.id.clone(), why: life.why() }
+    }
+
+    /// Sends a command and waits for its answer: for the timeout and what the work is predicted to take, which may be
+    /// learned meanwhile.
+    pub(crate) fn ask<T>(
+        self: &Arc<Session>,
+        handle: &Handle,
+        predicted_ns: impl Fn() -> u64,
+        command: impl FnOnce(Sender<Result<T, RunError>>) -> Command,
+    ) -> Result<T, RunError> {
+        let begun = Instant::now();
+        // What is pending comes first; slow is not hung.
+        let (_, pending_ns) = handle.life.pending();
+        let deadline = || begun + self.config.sync_timeout + Duration::from_nanos(predicted_ns().max(pending_ns));
+        let (reply, answer) = bounded(1);
+        if handle.commands.send_deadline(command(reply), deadline()).is_err() {
+            return Err(self.gave_up(handle, begun));
+        }
+        loop {
+            let until = deadline();
+            select! {
+                recv(answer) -> answer => return answer.unwrap_or_else(|_| Err(self.lost(&handle.life))),
+                recv(handle.life.ended) -> _ => {
+                    return answer.try_recv().unwrap_or_else(|_| Err(self.lost(&handle.life)));
+                }
+                default(until.saturating_duration_since(Instant::now())) => {
+                    if deadline() <= until {
+                        return Err(self.gave_up(handle, begun));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A caller waited in vain: a strike, and perhaps the last one.
+    pub(crate) fn gave_up(self: &Arc<Session>, handle: &Handle, begun: Instant) -> RunError {
+        if handle.life.is_lost() {
+            return self.lost(&handle.life);
+        }
+        self.tally.timeouts.fetch_add(1, Relaxed);
+        if handle.life.strike() {
+            self.lose(&handle.life, "it did not answer three times in a row");
+        }
+        RunError::Timeout { device: self.info.id.clone(), waited_ms: begun.elapsed().as_millis() as u64 }
+    }
+
+    /// Mapped memory to fill; `true` if it had to be created.
+    pub(crate) fn upload(self: &Arc<Session>, handle: &Handle, bytes: u64) -> Result<(Upload, bool), RunError> {
+        match handle.pool.take_upload(bytes) {
+            Some(upload) => Ok((upload, false)),
+            None => Ok((self.ask(handle, || 0, |reply| Command::Upload { bytes, reply })?, true)),
+        }
+    }
+
+    /// Latches the loss of a device object and starts to rebuild it.
+    pub(crate) fn lose(self: &Arc<Session>, life: &Arc<Life>, why: &str) {
+        // The generation goes first: whoever learns of the loss finds old values stale.
+        self.generation.fetch_max(life.generation + 1, Relaxed);
+        if !life.lose(why) {
+            return;
+        }
+        self.tally.losses.fetch_add(1, Relaxed);
+        let trusted = life.completed.load(Relaxed) >= self.config.thresholds.trust_after;
+        let pause = {
+            let mut pause = lock(&self.pause);
+            let now = if trusted { Duration::ZERO } else { *pause };
+            *pause = (now * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+            now
+        };
+        let (session, generation) = (Arc::downgrade(self), life.generation + 1);
+        let rebuild = move || rebuild(&session, generation, pause);
+        // Without a thread to be had the device stays lost, and others serve.
+        let _ = std::thread::Builder::new().name("breakeven rebuild".into()).spawn(rebuild);
+    }
+}
+
+fn limits(info: &AdapterInfo, quirks: &Quirks) -> Limits {
+    Limits {
+        binding_bytes: info.limits.binding_bytes,
+        bindings: info.limits.bindings,
+        workgroup: info.limits.workgroup,
+        workgroup_bytes: info.limits.workgroup_bytes,
+        loop_cap: quirks.loop_cap,
+    }
+}
+
+fn on_loss(home: Arc<OnceLock<Weak<Session>>>) -> OnLoss {
+    Box::new(move |life, why| {
+        if let Some(session) = home.get().and_then(Weak::upgrade) {
+            session.lose(life, why);
+        }
+    })
+}
+
+fn rebuild(session: &Weak<Session>, generation: u64, mut pause: Duration) {
+    loop {
+        std::thread::sleep(pause);
+        let Some(session) = session.upgrade() else { return };
+        // A GL context has one lock for all its devices, and the lost one may hold it.
+        let fresh = if session.info.backend == "gl" { adapters::find_again(&session.adapter) } else { None };
+        let adapter = fresh.unwrap_or_else(|| session.adapter.clone());
+        let home = Arc::new(OnceLock::from(Arc::downgrade(&session)));
+        let setup = Setup {
+            info: session.info.clone(),
+            config: session.config.clone(),
+            tally: session.tally.clone(),
+            monitor: session.monitor.clone(),
+            most_in_flight: lock(&session.quirks).in_flight,
+            tuner: session.tuner.clone(),
+            generation,
+        };
+        if let Ok(handle) = Handle::open(adapter, setup, on_loss(home)) {
+            *lock(&session.current) = Arc::new(handle);
+            return;
+        }
+        pause = (pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        lock(&self.current).stop(FAREWELL);
+    }
+}

@@ -1,0 +1,80 @@
+//! What a device tells of itself: how a run went, and how it fares.
+
+/// How a run went: what a backend tells instead of logging.
+///
+/// ```
+/// assert_eq!(breakeven_ir::backend::Timings::default().kernels, 0);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Timings {
+    /// Wall time of the run.
+    pub total_ns: u64,
+    /// How many kernels ran.
+    pub kernels: u32,
+    /// The most threads that worked on a kernel.
+    pub threads: u32,
+    /// Kernels as the device counts them: dispatches.
+    pub dispatches: u32,
+    /// Compute passes.
+    pub passes: u32,
+    /// Submissions to the device.
+    pub submits: u32,
+    /// Packed uploads: one, or none if everything was there.
+    pub uploads: u32,
+    /// Packed readbacks: one, or none if results stay.
+    pub readbacks: u32,
+    /// Bytes that went to the device.
+    pub upload_bytes: u64,
+    /// Bytes that came back.
+    pub readback_bytes: u64,
+    /// Time on the device by its own clock; 0 where it has none.
+    pub device_ns: u64,
+    /// Buffers, pipelines and bind groups that had to be created for this run.
+    pub created: u32,
+}
+
+/// How a device fares.
+///
+/// ```
+/// use breakeven_ir::backend::{Health, Status};
+/// let health = Health { status: Status::Warning, reason: "82 % of the memory is in use".into() };
+/// assert_eq!(health.status.name(), "warning");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Health {
+    /// In a word.
+    pub status: Status,
+    /// Why.
+    pub reason: String,
+}
+
+/// [`Health`] in a word.
+///
+/// ```
+/// use breakeven_ir::backend::Status;
+/// assert_eq!([Status::Lost, Status::Healthy].into_iter().max(), Some(Status::Lost));   // the worst of several devices
+/// assert_eq!(Status::Critical.name(), "critical");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub enum Status {
+    /// All is well.
+    Healthy,
+    /// It works, but something is to be looked at.
+    Warning,
+    /// It is about to fail, or its results are not trusted.
+    Critical,
+    /// It is gone.
+    Lost,
+}
+
+impl Status {
+    /// Its name everywhere.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Status::Healthy => "healthy",
+            Status::Warning => "warning",
+            Status::Critical => "critical",
+            Status::Lost => "lost",
+        }
+    }
+}
