@@ -1,7 +1,7 @@
 //! Plans from recording to results, on the real drivers of this machine.
 
 use crate::{Adapters, Api, Gpu, GpuConfig};
-use breakeven_ir::backend::{Backend, RunError, Task};
+use breakeven_ir::backend::{Backend, Prepared, RunError, Task};
 use breakeven_ir::plan::Plan;
 use breakeven_ir::{DType, Tensor};
 use std::sync::Arc;
@@ -182,6 +182,50 @@ fn nothing_is_a_result_too() -> Result<(), Box<dyn std::error::Error>> {
         let yes =
             run(&gpu, &[&at.gt(&five)?], &[bytemuck::bytes_of(&[1.0f32, 5.0, 2.0]), bytemuck::bytes_of(&[3.0f32; 3])])?;
         assert_eq!(yes[0], [0, 1, 0]);
+    }
+    Ok(())
+}
+
+#[test]
+fn buffers_larger_than_a_binding_are_seen_through_windows() -> Result<(), Box<dyn std::error::Error>> {
+    let x: Vec<f32> = (0..64 * 100).map(|i| (i % 37) as f32 * 0.25 - 3.0).collect();
+    let input = Tensor::input("x", DType::F32, [64, 100])?;
+    let shifted = (&input.flip(&[1])? + &input)?;
+    let plan = Arc::new(Plan::new(&[&shifted.tanh()?, &input.sum(&[1], false)?])?);
+    for gpu in gpus() {
+        // The device may bind the whole buffer of 25,600 bytes; here it must not.
+        let small = crate::stage::Limits { binding_bytes: 8192, ..gpu.session.limits() };
+        let variants = crate::stage::Variants::default();
+        let lowered = crate::lower::lower(&plan, &small, &variants).map_err(|why| why.0)?;
+        let windows = || lowered.stages.iter().flat_map(|stage| &stage.bindings);
+        assert!(windows().all(|b| (b.window.len() * b.element_bytes) as u64 <= small.binding_bytes));
+        assert!(windows().any(|b| b.window.start > 0), "nothing was cut");
+        let prepared = gpu.plan_lowered(&plan, lowered)?;
+        let (mut moved, mut sums) = (vec![0u8; 25_600], vec![0u8; 256]);
+        prepared.run(&[bytemuck::cast_slice(&x)], &mut [&mut moved, &mut sums], false)?;
+        let row = |i: usize| &x[i / 100 * 100..i / 100 * 100 + 100];
+        let expected: Vec<f32> = (0..6400).map(|i| (x[i] + row(i)[99 - i % 100]).tanh()).collect();
+        close(&moved, &expected);
+        close(&sums, &x.chunks(100).map(|row| row.iter().sum()).collect::<Vec<f32>>());
+    }
+    Ok(())
+}
+
+#[test]
+fn more_workgroups_than_a_dispatch_may_have() -> Result<(), Box<dyn std::error::Error>> {
+    // One point an invocation, 64 invocations a workgroup: one element past 65,536 workgroups.
+    let n = 65_536 * 64 + 1;
+    let x: Vec<u32> = (0..n as u32).collect();
+    let plan = Arc::new(Plan::new(&[&(&Tensor::input("x", DType::U32, [n])? + 7u32)?])?);
+    let map = crate::stage::MapVariant { workgroup: 64, points: 1 };
+    let variants = crate::stage::Variants { map, ..crate::stage::Variants::default() };
+    for gpu in gpus() {
+        let lowered = crate::lower::lower(&plan, &gpu.session.limits(), &variants).map_err(|why| why.0)?;
+        assert!(lowered.stages[0].units.div_ceil(u64::from(lowered.stages[0].group_units)) > 65_535);
+        let prepared = gpu.plan_lowered(&plan, lowered)?;
+        let mut y = vec![0u32; n];
+        prepared.run(&[bytemuck::cast_slice(&x)], &mut [bytemuck::cast_slice_mut(&mut y)], false)?;
+        assert!(y.iter().zip(&x).all(|(y, x)| *y == x + 7));
     }
     Ok(())
 }
