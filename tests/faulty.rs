@@ -84,7 +84,7 @@ impl Script {
 
     fn next(&self) -> Option<Fault> {
         let number = self.attempts.fetch_add(1, Relaxed) + 1;
-        let due = !self.faults.is_empty() && number % self.every == 0;
+        let due = !self.faults.is_empty() && number.is_multiple_of(self.every);
         due.then(|| self.faults[self.injected.fetch_add(1, Relaxed) as usize % self.faults.len()])
     }
 

@@ -1,9 +1,9 @@
 //! matmul, dot and conv2d: every small size, awkward ones, batches, transposed and otherwise moved operands.
 
 use breakeven::{DType, s};
-use breakeven_tests::device::engine;
 use breakeven_tests::compare::Zeros;
 use breakeven_tests::data::Rng;
+use breakeven_tests::device::engine;
 use breakeven_tests::pair::Pair;
 use breakeven_tests::run::check;
 use breakeven_tests::views::{edgy, smooth, views};

@@ -4,8 +4,8 @@
 //! many graphs are tried and which.
 
 use breakeven::{Engine, Tensor};
-use breakeven_tests::device::{api, engine};
 use breakeven_tests::compare::{Zeros, identical};
+use breakeven_tests::device::{api, engine};
 use breakeven_tests::pair::Pair;
 use breakeven_tests::program::{Instruction, KINDS, Program, Value};
 use breakeven_tests::run::compare;

@@ -1,9 +1,9 @@
 //! Movement: every view, join and creation on its own and one upon another, in every dtype, against plain index loops.
 
 use breakeven::{DType, Slice, s};
-use breakeven_tests::device::engine;
 use breakeven_tests::compare::Zeros;
 use breakeven_tests::data::Rng;
+use breakeven_tests::device::engine;
 use breakeven_tests::pair::Pair;
 use breakeven_tests::reference::RefArray;
 use breakeven_tests::run::check;

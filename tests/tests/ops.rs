@@ -4,9 +4,9 @@
 //! until the reference knows it.
 
 use breakeven::{DType, Op};
-use breakeven_tests::device::engine;
 use breakeven_tests::compare::Zeros;
 use breakeven_tests::data::edges;
+use breakeven_tests::device::engine;
 use breakeven_tests::pair::Pair;
 use breakeven_tests::reference::RefArray;
 use breakeven_tests::run::check;

@@ -2,9 +2,9 @@
 //! the same bits from any number of threads.
 
 use breakeven::{Config, DType, Engine, Error, Program, ReduceOp, Tensor, View, ViewMut, s};
-use breakeven_tests::device::engine;
 use breakeven_tests::compare::identical;
 use breakeven_tests::data::random;
+use breakeven_tests::device::engine;
 use breakeven_tests::pair::Pair;
 use breakeven_tests::views::smooth;
 

@@ -1,9 +1,9 @@
 //! Reductions over every set of axes, scans along every axis and the row ops, for every dtype, shape and layout.
 
 use breakeven::{DType, Engine, ReduceOp, ScanOp, Tensor};
-use breakeven_tests::device::engine;
 use breakeven_tests::compare::Zeros;
 use breakeven_tests::data::Rng;
+use breakeven_tests::device::engine;
 use breakeven_tests::pair::Pair;
 use breakeven_tests::run::check;
 use breakeven_tests::views::{SHAPES, edgy, smooth, views};

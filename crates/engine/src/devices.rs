@@ -139,10 +139,13 @@ pub(crate) struct Found {
 /// Opens a device, or says why it can't be.
 pub(crate) type Open = Box<dyn Fn() -> Result<Arc<dyn Backend>, String> + Send + Sync>;
 
+/// A device that was found, and what came of opening it.
+type Entry = (Found, OnceLock<Result<Arc<Slot>, String>>);
+
 /// The devices of an engine.
 pub(crate) struct Devices {
     config: Config,
-    found: OnceLock<Vec<(Found, OnceLock<Result<Arc<Slot>, String>>)>>,
+    found: OnceLock<Vec<Entry>>,
 }
 
 impl Devices {
@@ -160,7 +163,7 @@ impl Devices {
         Devices { found: OnceLock::from(backends.into_iter().map(entry).collect::<Vec<_>>()), config }
     }
 
-    fn found(&self) -> &[(Found, OnceLock<Result<Arc<Slot>, String>>)] {
+    fn found(&self) -> &[Entry] {
         let find = || gpus::find(&self.config).into_iter().map(|found| (found, OnceLock::new())).collect();
         self.found.get_or_init(find)
     }

@@ -58,7 +58,11 @@ impl Quirks {
         if self.flushes_denormals {
             words.push("denormals are flushed to zero: its stated tolerance allows for it".into());
         }
-        words.extend(self.broken.iter().map(|class| format!("{class} kernels give wrong results: plans that need them are refused")));
+        words.extend(
+            self.broken
+                .iter()
+                .map(|class| format!("{class} kernels give wrong results: plans that need them are refused")),
+        );
         words
     }
 }

@@ -1,43 +1,43 @@
 //! Plans on GPUs.
 
+mod adapters;
 mod config;
 mod error;
-mod adapters;
 
+mod lower;
 mod prelude;
 mod stage;
-mod lower;
 pub mod tolerance;
 
-mod layout;
-mod params;
 mod buffers;
 mod health;
 mod job;
+mod layout;
+mod params;
 
-mod driver;
-mod groups;
-mod pipelines;
-mod timing;
-mod encode;
 mod batch;
 mod cut;
+mod driver;
+mod encode;
+mod groups;
+mod owner;
+mod pipelines;
 mod readback;
+mod timing;
 mod transfer;
 mod trial;
-mod owner;
 
-mod tally;
+mod backend;
 mod choice;
-mod store;
-mod selftest;
-mod tune_report;
-mod tune;
-mod session;
+mod mixed;
 mod monitor;
 mod prepared;
-mod mixed;
-mod backend;
+mod selftest;
+mod session;
+mod store;
+mod tally;
+mod tune;
+mod tune_report;
 
 pub use adapters::{AdapterInfo, AdapterLimits, Adapters, Kind, driver_hint};
 pub use backend::Gpu;

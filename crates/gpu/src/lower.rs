@@ -60,7 +60,10 @@ pub(crate) fn lower(plan: &Plan, limits: &Limits, variants: &Variants) -> Result
 
 fn lower_loops(target: &Target<'_>, number: usize, loops: &Loops, lowered: &mut Lowered) -> Result<(), Unsupported> {
     if loops.points() as u64 > MOST_POINTS {
-        return Err(Unsupported(format!("kernel {number} runs over {} points, more than indices count", loops.points())));
+        return Err(Unsupported(format!(
+            "kernel {number} runs over {} points, more than indices count",
+            loops.points()
+        )));
     }
     let before = lowered.stages.len();
     match loops.class() {

@@ -160,7 +160,8 @@ fn run_part(
         Group { core, layout: laid.layout.clone(), residents: Vec::new(), many: Some(many) }
     });
     let groups = groups.collect();
-    let job = |reply| Job { groups, upload: Some(memory), upload_bytes, block_bytes: block.end, reply, permit: Some(permit) };
+    let job =
+        |reply| Job { groups, upload: Some(memory), upload_bytes, block_bytes: block.end, reply, permit: Some(permit) };
     let done = session.ask(&handle, || predicted_ns, |reply| Command::Run(Box::new(job(reply))))?;
     let read = done.read.as_ref().map_or(&[][..], |read| read.bytes());
     laid.iter().for_each(|laid| hand_out(tasks, laid, read, results, failed));

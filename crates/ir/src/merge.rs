@@ -63,11 +63,9 @@ impl Index {
                     let Some(group) = found else { continue };
                     Atom::Var(group as u8)
                 }
-                Atom::Wrapped { index, divisor, modulus } => Atom::Wrapped {
-                    index: Box::new(index.over_groups(groups)),
-                    divisor: *divisor,
-                    modulus: *modulus,
-                },
+                Atom::Wrapped { index, divisor, modulus } => {
+                    Atom::Wrapped { index: Box::new(index.over_groups(groups)), divisor: *divisor, modulus: *modulus }
+                }
             };
             over = over.plus(&Index { offset: 0, terms: vec![(atom, 1)] }, *coefficient);
         }

@@ -13,7 +13,7 @@ use crate::memory::size;
 pub fn run(args: &DevicesArgs) -> Result<(), Failure> {
     let engine = Engine::new()?;
     let devices = engine.devices();
-    let hint = (devices.len() == 1).then(|| breakeven::driver_hint());
+    let hint = (devices.len() == 1).then(breakeven::driver_hint);
     let mut stdout = io::stdout().lock();
     if args.json {
         let devices = devices.iter().map(Row::new).collect();

@@ -50,14 +50,7 @@ impl<'a> Emitter<'a> {
             }
         }
         let extents = groups.iter().map(|g| g.extent).collect();
-        Emitter {
-            module: Module::default(),
-            target,
-            body,
-            extents,
-            words: HashMap::new(),
-            constants: HashMap::new(),
-        }
+        Emitter { module: Module::default(), target, body, extents, words: HashMap::new(), constants: HashMap::new() }
     }
 
     fn word(&mut self, index: &Index, place: u32, value: i64) -> String {
@@ -88,11 +81,19 @@ impl<'a> Emitter<'a> {
                     let at = at as u32;
                     if *divisor != 1 {
                         let word = self.word(index, DIVISOR + at, *divisor);
-                        value = if negative { format!("div_floor({value}, {word})") } else { format!("({value} / {word})") };
+                        value = if negative {
+                            format!("div_floor({value}, {word})")
+                        } else {
+                            format!("({value} / {word})")
+                        };
                     }
                     if *modulus != 0 {
                         let word = self.word(index, MODULUS + at, *modulus);
-                        value = if negative { format!("mod_floor({value}, {word})") } else { format!("({value} % {word})") };
+                        value = if negative {
+                            format!("mod_floor({value}, {word})")
+                        } else {
+                            format!("({value} % {word})")
+                        };
                     }
                     value
                 }
@@ -286,7 +287,13 @@ impl<'a> Emitter<'a> {
     }
 
     /// Splits a linear position into the coordinates of groups `range`, innermost last: `let`s named after `name`.
-    pub(crate) fn split(&mut self, code: &mut String, linear: &str, range: std::ops::Range<usize>, name: &str) -> Vec<String> {
+    pub(crate) fn split(
+        &mut self,
+        code: &mut String,
+        linear: &str,
+        range: std::ops::Range<usize>,
+        name: &str,
+    ) -> Vec<String> {
         let mut rest = linear.to_owned();
         let mut coords = vec![String::new(); range.len()];
         for group in range.clone().rev() {

@@ -14,7 +14,8 @@ pub(crate) fn parts(target: &Target<'_>, loops: &Loops) -> Result<Vec<Loops>, Un
     let Some(large) = buffers.map(|b| target.plan.buffer(b)).find(|b| b.bytes() as u64 > limit) else {
         return Ok(vec![loops.clone()]);
     };
-    let refuse = || Unsupported(format!("a buffer of {} bytes is larger than the device binds ({limit})", large.bytes()));
+    let refuse =
+        || Unsupported(format!("a buffer of {} bytes is larger than the device binds ({limit})", large.bytes()));
     let Some(var) = loops.vars.iter().position(|v| !v.inner && v.extent > 1) else { return Err(refuse()) };
     let extent = loops.vars[var].extent;
     let mut count = 2;
