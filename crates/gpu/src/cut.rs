@@ -73,7 +73,7 @@ impl Owner {
         let predicted: Vec<f64> = shares.iter().map(predict).collect();
         let total: f64 = predicted.iter().sum();
         for ((pipeline, work), predicted) in shares.iter().zip(predicted) {
-            self.pipelines.get_mut(*pipeline).speed.learn(*work, ns as f64 * predicted / total.max(1.0));
+            self.pipelines.learn(*pipeline, *work, ns as f64 * predicted / total.max(1.0));
         }
     }
 }

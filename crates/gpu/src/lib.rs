@@ -1,4 +1,9 @@
-//! Plans on GPUs.
+//! Plans on every adapter that wgpu reaches. A [`breakeven_ir::Plan`] and bytes enter, bytes leave.
+//!
+//! In flow order: [`Adapters`] finds devices and opens a [`Gpu`]; `lower` renders a plan as stages of WGSL; a caller
+//! fills mapped memory and sends a job; the owner thread, which makes every wgpu call of its device, encodes one pass,
+//! submits once, and hands mapped results back. `health` decides when a device is lost and `session` opens it anew;
+//! `selftest` finds what the driver gets wrong, `tune` which variants win, and `store` remembers both.
 
 mod adapters;
 mod config;

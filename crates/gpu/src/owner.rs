@@ -14,7 +14,7 @@ use crate::health::{Life, lock};
 use crate::job::{Command, Core};
 use crate::layout::Region;
 use crate::monitor::Monitor;
-use crate::pipelines::Pipelines;
+use crate::pipelines::{self, Pipelines};
 use crate::tally::Tally;
 use crate::timing::Clock;
 use crate::tune::{Bench, QUIET, Tuner};
@@ -353,6 +353,7 @@ impl Owner {
         if self.plans.contains_key(&core.id) {
             return Ok(());
         }
+        self.pipelines.trim(pipelines::MOST, needed(&self.plans));
         let compiled: Result<Vec<usize>, RunError> =
             core.lowered.stages.iter().map(|stage| self.pipelines.find(&mut self.driver, stage)).collect();
         let pipelines = compiled.map_err(|error| self.lost_or(error));
@@ -372,4 +373,9 @@ impl Owner {
         core.set_ready(self.life.generation);
         Ok(())
     }
+}
+
+/// The pipelines that plans need.
+pub(crate) fn needed(plans: &HashMap<u64, PlanState>) -> impl Iterator<Item = usize> {
+    plans.values().flat_map(|plan| plan.pipelines.iter().copied())
 }

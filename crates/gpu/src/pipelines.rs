@@ -6,7 +6,7 @@ use crate::groups::Bound;
 use crate::stage::Stage;
 use crate::store;
 use breakeven_ir::backend::RunError;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,11 +17,19 @@ pub(crate) struct Pipeline {
     layout: wgpu::BindGroupLayout,
     /// What is known about its speed.
     pub(crate) speed: crate::timing::Speed,
+    /// When it was last asked for.
+    asked: u64,
 }
+
+/// Pipelines that no plan needs any more are dropped beyond this many: a software driver's take about 100 KiB each.
+pub(crate) const MOST: usize = 512;
 
 /// All compiled kernels of a device.
 pub(crate) struct Pipelines {
-    compiled: Vec<Pipeline>,
+    /// By number; numbers are never used again.
+    compiled: HashMap<usize, Pipeline>,
+    next: usize,
+    clock: u64,
     by_source: HashMap<Arc<str>, Result<usize, RunError>>,
     /// Zeros for warm-up dispatches: what is read, and what could be written.
     idle: [wgpu::Buffer; 2],
@@ -42,20 +50,50 @@ impl Pipelines {
         };
         let disk = cache_dir.and_then(|dir| open_cache(driver, dir));
         let idle = [zeros(), zeros()];
-        Pipelines { compiled: Vec::new(), by_source: HashMap::new(), idle, disk, unsaved: false }
+        let (compiled, by_source) = (HashMap::new(), HashMap::new());
+        Pipelines { compiled, next: 0, clock: 0, by_source, idle, disk, unsaved: false }
     }
 
+    /// A pipeline of a plan that is here: plans keep theirs.
     pub(crate) fn get(&self, number: usize) -> &Pipeline {
-        &self.compiled[number]
+        &self.compiled[&number]
     }
 
-    pub(crate) fn get_mut(&mut self, number: usize) -> &mut Pipeline {
-        &mut self.compiled[number]
+    pub(crate) fn learn(&mut self, number: usize, work: u64, ns: f64) {
+        if let Some(pipeline) = self.compiled.get_mut(&number) {
+            pipeline.speed.learn(work, ns);
+        }
+    }
+
+    /// Drops pipelines that no plan needs, the ones longest not asked for first, if there are more than `most`.
+    pub(crate) fn trim(&mut self, most: usize, needed: impl Iterator<Item = usize>) {
+        if self.compiled.len() <= most {
+            return;
+        }
+        let needed: HashSet<usize> = needed.collect();
+        let mut idle: Vec<(u64, usize)> =
+            self.compiled.iter().filter(|(n, _)| !needed.contains(n)).map(|(n, p)| (p.asked, *n)).collect();
+        idle.sort_unstable();
+        for (_, number) in idle.into_iter().take(self.compiled.len() - most / 2) {
+            self.compiled.remove(&number);
+        }
+        let compiled = &self.compiled;
+        self.by_source.retain(|_, found| found.as_ref().is_ok_and(|number| compiled.contains_key(number)));
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.compiled.len()
     }
 
     /// The pipeline of a stage, compiled now if it is not there yet. What failed once is not tried again.
     pub(crate) fn find(&mut self, driver: &mut Driver, stage: &Stage) -> Result<usize, RunError> {
+        self.clock += 1;
         if let Some(found) = self.by_source.get(&stage.source) {
+            if let Some(pipeline) = found.as_ref().ok().and_then(|number| self.compiled.get_mut(number)) {
+                pipeline.asked = self.clock;
+            }
             return found.clone();
         }
         let made = self.compile(driver, stage);
@@ -109,8 +147,10 @@ impl Pipelines {
         driver.tally.created_pipelines.fetch_add(1, Relaxed);
         self.warm_up(driver, stage, &layout, &pipeline)?;
         self.unsaved = true;
-        self.compiled.push(Pipeline { pipeline, layout, speed: Default::default() });
-        Ok(self.compiled.len() - 1)
+        let number = self.next;
+        self.next += 1;
+        self.compiled.insert(number, Pipeline { pipeline, layout, speed: Default::default(), asked: self.clock });
+        Ok(number)
     }
 
     /// Drivers compile at the first dispatch: one without tasks makes them do it now.
@@ -141,7 +181,7 @@ impl Pipelines {
 
     /// The bind group of a pipeline with these parts, the parameters last.
     pub(crate) fn group(&self, driver: &mut Driver, number: usize, parts: &[Bound<'_>]) -> wgpu::BindGroup {
-        let (group, is_new) = driver.groups.find(&driver.device, number, &self.compiled[number].layout, parts);
+        let (group, is_new) = driver.groups.find(&driver.device, number, &self.compiled[&number].layout, parts);
         if is_new {
             driver.created += 1;
             driver.tally.created_bind_groups.fetch_add(1, Relaxed);

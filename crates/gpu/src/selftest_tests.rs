@@ -143,3 +143,36 @@ fn self_test_times() {
         tell(format!("  fingerprint {:?}\n", begun.elapsed()));
     });
 }
+
+#[test]
+fn pipelines_that_no_plan_needs_are_dropped() -> Result<(), Box<dyn std::error::Error>> {
+    use crate::owner::needed;
+    use breakeven_ir::{DType, Plan, Tensor};
+    each("pipelines", |open, _| {
+        let gpu = open();
+        let x = Tensor::input("x", DType::F32, [4]).expect("records");
+        let run = |y: Tensor| {
+            let plan = std::sync::Arc::new(Plan::new(&[&y]).expect("plans"));
+            let prepared = gpu.prepare(&plan).expect("prepares");
+            let mut out = [0u8; 16];
+            prepared.run(&[&[0; 16]], &mut [&mut out], false).expect("runs");
+            (prepared, out)
+        };
+        let (kept, before) = run(x.cos().expect("records"));
+        for y in [x.sin(), x.exp(), x.tanh(), x.sqrt()] {
+            run(y.expect("records"));
+        }
+        let (all, left) = on_owner(&gpu, |owner| {
+            let all = owner.pipelines.len();
+            owner.pipelines.trim(2, needed(&owner.plans));
+            (all, owner.pipelines.len())
+        });
+        assert!(all >= 5 && left < all && left >= 1, "{all} {left}");
+        let mut again = [0u8; 16];
+        kept.run(&[&[0; 16]], &mut [&mut again], false).expect("its pipeline is still there");
+        assert_eq!(before, again);
+        // What was dropped is compiled again.
+        assert_eq!(run(x.exp().expect("records")).1, run(x.cos().expect("records")).1, "exp(0) = cos(0)");
+    });
+    Ok(())
+}
