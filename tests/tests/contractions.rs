@@ -3,7 +3,7 @@
 use breakeven::{DType, s};
 use breakeven_tests::compare::Zeros;
 use breakeven_tests::data::Rng;
-use breakeven_tests::device::engine;
+use breakeven_tests::device::{engine, takes_part};
 use breakeven_tests::pair::Pair;
 use breakeven_tests::run::check;
 use breakeven_tests::views::{edgy, smooth, views};
@@ -94,8 +94,9 @@ fn edges_stay_in_their_rows() {
     let engine = engine();
     for [m, k, n] in [[5, 6, 7], [17, 33, 19], [64, 64, 64]] {
         let (a, b) = (edgy(F32, &[m, k], 8), smooth(F32, &[k, n], 9));
-        let compared = check(&engine, &format!("{m} x {k} x {n}"), &[&product(&a, &b)], Zeros::Same);
-        assert!(compared > 0);
+        let what = format!("{m} x {k} x {n}");
+        let compared = check(&engine, &what, &[&product(&a, &b)], Zeros::Same);
+        assert!(compared > 0 || !takes_part(&what));
     }
     let views = views(F32, 4);
     for (i, (name, x)) in views.iter().enumerate() {

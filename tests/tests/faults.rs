@@ -322,7 +322,6 @@ fn a_loss_costs_less_than_a_second() {
             check(&in_flight.outputs[0]);
             wait("the loss is noticed", || gpu.counters().losses == round);
         }
-        eprintln!("{}: loss to first result {worst:?}", api.name());
         assert!(worst < LOSS_TO_RESULT, "{}: {worst:?}", api.name());
     }
 }

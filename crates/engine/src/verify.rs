@@ -18,10 +18,9 @@ const TIPPED: f64 = 1e-3;
 pub(crate) fn check(slot: &Slot, device: &[Array], cpu: &[Array]) -> Result<()> {
     for (number, (device, cpu)) in device.iter().zip(cpu).enumerate() {
         let wrong = mismatches(device, cpu);
-        let allowed = match cpu.dtype() {
-            DType::F32 => 0.0,
-            _ => (cpu.shape().elems() as f64 * TIPPED).max(1.0),
-        };
+        let tipped = cpu.shape().elems() as f64 * TIPPED;
+        // Few floats must all be right; of few whole numbers one may have tipped over.
+        let allowed = if cpu.dtype() == DType::F32 { tipped.floor() } else { tipped.max(1.0) };
         if wrong as f64 > allowed {
             let elems = cpu.shape().elems();
             let why = format!("{wrong} of {elems} elements of output {number} differed from the CPU's");
