@@ -13,8 +13,8 @@ pub struct Adapter {
     pub description: String,
 }
 
-const HOW: &str = "lavapipe is in Debian's mesa-vulkan-drivers; where several Vulkan drivers are installed, name its file \
-                   alone: VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";
+const HOW: &str = "lavapipe is in Debian's mesa-vulkan-drivers; where several Vulkan drivers are installed, name its \
+                   file alone: VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";
 
 /// Finds lavapipe.
 pub fn find() -> Fallible<Adapter> {

@@ -73,9 +73,7 @@ impl Program {
         let (device, queue) = (hand.device.clone(), hand.queue.clone());
         let bytes = 4 * elements as u64;
         let buffer = |usage, mapped_at_creation| {
-            let buffer =
-                device.create_buffer(&wgpu::BufferDescriptor { label: None, size: bytes, usage, mapped_at_creation });
-            buffer
+            device.create_buffer(&wgpu::BufferDescriptor { label: None, size: bytes, usage, mapped_at_creation })
         };
         let (usage_in, usage_out) = if in_place { (U::MAP_WRITE, U::MAP_READ) } else { (U::COPY_DST, U::COPY_SRC) };
         let inputs: Vec<wgpu::Buffer> = (0..inputs).map(|_| buffer(U::STORAGE | usage_in, in_place)).collect();
