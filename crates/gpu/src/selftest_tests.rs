@@ -87,15 +87,20 @@ fn a_class_that_is_wrong_is_refused() {
 fn a_driver_that_waits_is_found_out() {
     each("in-flight", |open, _| {
         let gpu = open();
-        let found = on_owner(&gpu, |owner| {
-            let probe = probe(owner)?;
-            let ns = owner.trial(&probe, &[question(TURNS)])?.ns();
-            in_flight(owner, &probe, ns)
-        });
+        // A time that is measured once may be off; a driver that never waits is not found out in ten attempts either.
+        let found: Vec<_> = (0..10)
+            .map(|_| {
+                on_owner(&gpu, |owner| {
+                    let probe = probe(owner)?;
+                    let ns = owner.trial(&probe, &[question(TURNS)])?.ns();
+                    in_flight(owner, &probe, ns)
+                })
+            })
+            .collect();
+        assert!(found.iter().all(|found| matches!(found, Ok(1 | 2))), "{found:?}");
         if gpu.info().name.contains("llvmpipe") {
-            assert_eq!(found, Ok(1), "{}", gpu.info().name);
+            assert!(found.contains(&Ok(1)), "{}: {found:?}", gpu.info().name);
         }
-        assert!(matches!(found, Ok(1 | 2)), "{found:?}");
     });
 }
 
