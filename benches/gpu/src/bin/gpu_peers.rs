@@ -13,7 +13,7 @@ use gpu_benches::measure::{Effort, measure};
 use gpu_benches::ours::Ours;
 use gpu_benches::report::{Report, Row};
 use gpu_benches::trueno::Trueno;
-use gpu_benches::workload::{Spec, Workload, specs};
+use gpu_benches::workload::{Kind, Spec, Workload, specs};
 use gpu_benches::{adapter, table};
 
 const HELP: &str = "\
