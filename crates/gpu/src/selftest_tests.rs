@@ -87,20 +87,15 @@ fn a_class_that_is_wrong_is_refused() {
 fn a_driver_that_waits_is_found_out() {
     each("in-flight", |open, _| {
         let gpu = open();
-        // A time that is measured once may be off; a driver that never waits is not found out in ten attempts either.
-        let found: Vec<_> = (0..10)
-            .map(|_| {
-                on_owner(&gpu, |owner| {
-                    let probe = probe(owner)?;
-                    let ns = owner.trial(&probe, &[question(TURNS)])?.ns();
-                    in_flight(owner, &probe, ns)
-                })
-            })
-            .collect();
-        assert!(found.iter().all(|found| matches!(found, Ok(1 | 2))), "{found:?}");
+        let found = on_owner(&gpu, |owner| {
+            let probe = probe(owner)?;
+            let ns = owner.trial(&probe, &[question(TURNS)])?.ns();
+            in_flight(owner, &probe, ns)
+        });
         if gpu.info().name.contains("llvmpipe") {
-            assert!(found.contains(&Ok(1)), "{}: {found:?}", gpu.info().name);
+            assert_eq!(found, Ok(1), "{}", gpu.info().name);
         }
+        assert!(matches!(found, Ok(1 | 2)), "{found:?}");
     });
 }
 
