@@ -1,7 +1,7 @@
 //! Our own arms: a workload enters, the compiled program in each way of running it leaves.
 //!
 //! `ours` takes its output from the engine's pool, `ours-out` writes into the caller's memory; where a workload is many
-//! tasks, both run the program once a task and `ours-many` hands all tasks over as one batch. Without the feature
+//! tasks, both run the program once a task; `ours-many` and `ours-many-out` hand all tasks over as one batch. Without the feature
 //! `ours` there are no arms, and the peers are measured among themselves.
 
 use crate::arm::{Arm, Fallible};
@@ -87,7 +87,7 @@ mod library {
             let task_elems: usize = shapes[0].iter().product();
             let (inputs, output) = record(workload.kind, &shapes)?;
             let compile = || self.compile(&inputs, &output);
-            let (pooled, into, many) = (compile()?, compile()?, compile()?);
+            let (pooled, into, many, again) = (compile()?, compile()?, compile()?, compile()?);
             let tasks = || {
                 let task = |task: usize| {
                     let view = |data: &'w [f32]| View::from(&data[task * task_elems..][..task_elems]);
@@ -95,12 +95,12 @@ mod library {
                 };
                 (0..workload.n).map(task).collect::<Vec<_>>()
             };
-            let (pooled_tasks, into_tasks, many_tasks) = (tasks(), tasks(), tasks());
+            let (pooled_tasks, into_tasks, many_tasks, again_tasks) = (tasks(), tasks(), tasks(), tasks());
             let one_by_one = move || pooled_tasks.iter().map(|task| pooled.run(task).expect(RUNS)).collect::<Vec<_>>();
             let read = |outputs: Vec<Vec<Array>>| {
                 outputs.iter().flat_map(|task| task[0].to_vec::<f32>().expect(RUNS)).collect()
             };
-            let read_many = |many: Many| {
+            let read_many = |many: &Many| {
                 (0..many.len()).flat_map(|task| many.slice::<f32>(task, 0).expect(RUNS).to_vec()).collect()
             };
             let existing = move |out: &mut Vec<f32>| {
@@ -112,7 +112,19 @@ mod library {
             Ok(vec![
                 Arm::returning(OURS, "", one_by_one, read),
                 Arm::writing(OURS, "out", out, existing, Vec::clone),
-                Arm::returning(OURS, "many", move || many.run_many(&many_tasks).expect(RUNS), read_many),
+                Arm::returning(
+                    OURS,
+                    "many",
+                    move || many.run_many(&many_tasks).expect(RUNS),
+                    move |many| read_many(&many),
+                ),
+                Arm::writing(
+                    OURS,
+                    "many-out",
+                    again.run_many(&again_tasks)?,
+                    move |results| again.run_many_into(&again_tasks, results).expect(RUNS),
+                    read_many,
+                ),
             ])
         }
     }

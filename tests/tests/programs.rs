@@ -130,6 +130,28 @@ fn many_tasks_of_different_sizes_equal_single_runs() {
     }
 }
 
+#[test]
+fn results_of_many_tasks_take_the_place_of_earlier_ones() {
+    let program = compiled(&engine(), &[2], |x| x + 1.0);
+    let task = |values: &'static [f32]| [View::from(values)];
+    let mut results = program.run_many(&[task(&[1.0, 2.0]), task(&[3.0, 4.0])]).unwrap();
+    // A refused task leaves what is there.
+    assert!(program.run_many_into(&[[View::from(&[1i32, 2][..])]], &mut results).is_err());
+    let kept = results.array(1, 0).unwrap();
+    assert_eq!(kept.as_slice::<f32>().unwrap(), [4.0, 5.0]);
+    // Of another size and number, while the old ones are read.
+    program.run_many_into(&[task(&[5.0]), task(&[6.0, 7.0, 8.0]), task(&[9.0])], &mut results).unwrap();
+    assert_eq!(results.len(), 3);
+    assert_eq!(results.slice::<f32>(1, 0).unwrap(), [7.0, 8.0, 9.0]);
+    assert_eq!(kept.as_slice::<f32>().unwrap(), [4.0, 5.0]);
+    let place = results.slice::<f32>(0, 0).unwrap().as_ptr();
+    program.run_many_into(&[task(&[-1.0]), task(&[-2.0, -3.0, -4.0]), task(&[-5.0])], &mut results).unwrap();
+    assert_eq!(results.slice::<f32>(2, 0).unwrap(), [-4.0]);
+    assert_eq!(results.slice::<f32>(0, 0).unwrap().as_ptr(), place, "the memory is used again");
+    program.run_many_into::<[View<'_>; 1]>(&[], &mut results).unwrap();
+    assert!(results.is_empty());
+}
+
 /// One input of f32, one output.
 fn compiled(engine: &Engine, dims: &[usize], record: fn(&Tensor) -> Result<Tensor, breakeven::RecordError>) -> Program {
     let x = Tensor::input("x", DType::F32, dims).unwrap();

@@ -153,6 +153,15 @@ impl Blocks {
 }
 
 impl Block {
+    /// Makes it `len` bytes long, if that is the same size class: the memory for a batch like the last one.
+    pub fn resize(&mut self, len: usize) -> bool {
+        let fits = self.memory.as_ref().is_some_and(|memory| memory.bytes == class(len));
+        if fits {
+            self.len = len;
+        }
+        fits
+    }
+
     /// The bytes, to be written.
     pub fn as_mut_bytes(&mut self) -> &mut [u8] {
         let len = self.len;
@@ -182,3 +191,7 @@ impl Drop for Block {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "blocks_tests.rs"]
+mod tests;

@@ -146,7 +146,7 @@ impl PreparedPlan {
         }
     }
 
-    /// Runs a single map over tasks whose sizes were checked.
+    /// Runs a single map over tasks.
     fn run_map_tasks(
         &self,
         program: &TileProgram,
@@ -158,10 +158,15 @@ impl PreparedPlan {
     ) {
         let per_task = self.plan.inputs;
         let base = results.as_mut_ptr();
-        let inputs_of = |task: usize| &inputs[task * per_task..(task + 1) * per_task];
+        let inputs_of = |task: usize| {
+            let inputs = &inputs[task * per_task..(task + 1) * per_task];
+            let fits = inputs.iter().zip(&self.tasks.input_bytes).all(|(input, bytes)| input.len() == *bytes);
+            assert!(fits, "an input's size was not checked");
+            inputs
+        };
         if let Some(straight) = &self.straight {
             for task in 0..tasks {
-                // SAFETY: sizes were checked by the caller; it was made from this program.
+                // SAFETY: inputs are checked here, results by the caller; it was made from this program.
                 unsafe { straight.run(program, inputs_of(task), base.wrapping_add(task * stride)) };
             }
             return;
@@ -180,8 +185,8 @@ impl PreparedPlan {
             }
         };
         let TaskLayout { places, gathers, .. } = &self.tasks;
-        // SAFETY: inputs and results of every task have the sizes of the plan's buffers, checked by the caller; the
-        // addresses are written through the pointer that the buffers were made from.
+        // SAFETY: inputs and results of every task have the sizes of the plan's buffers, checked when their addresses
+        // are taken and by the caller; the addresses are written through the pointer that the buffers were made from.
         unsafe {
             program.run_tasks(&run, tasks, |task| {
                 if *gathers {
@@ -280,9 +285,6 @@ impl Prepared for PreparedPlan {
         let per_task = self.plan.inputs;
         assert_eq!(inputs.len(), tasks * per_task, "the number of inputs was not checked");
         assert!(results.len() >= tasks * stride && stride >= self.tasks.result_bytes, "results need their place");
-        let fits =
-            |task: &[&[u8]]| task.iter().zip(&self.tasks.input_bytes).all(|(input, bytes)| input.len() == *bytes);
-        assert!(inputs.chunks_exact(per_task.max(1)).all(fits), "an input's size was not checked");
         if let Some(program) = self.single_map() {
             return self.run_map_tasks(program, tasks, inputs, results, stride, failed);
         }
@@ -302,5 +304,9 @@ impl Prepared for PreparedPlan {
 
     fn estimate_ns(&self) -> u64 {
         self.kernels.iter().map(|k| k.work.ns()).sum()
+    }
+
+    fn kernel_ns(&self) -> Vec<u64> {
+        self.kernels.iter().map(|k| k.work.ns()).collect()
     }
 }

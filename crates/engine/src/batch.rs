@@ -72,8 +72,11 @@ impl Attempt for Batch<'_> {
         self.is_ready_on(slot)
     }
 
-    fn kernels(&self) -> usize {
-        self.prepared.plan().kernels.len()
+    fn prepared(&self, slot: Option<&Slot>) -> Result<Arc<dyn Prepared>> {
+        match slot {
+            Some(slot) => Ok(slot.ready(self.prepared.plan())?),
+            None => Ok(self.prepared.clone()),
+        }
     }
 }
 
@@ -110,8 +113,8 @@ impl Attempt for Into<'_, '_, '_> {
         self.batch.is_ready_on(slot)
     }
 
-    fn kernels(&self) -> usize {
-        self.batch.kernels()
+    fn prepared(&self, slot: Option<&Slot>) -> Result<Arc<dyn Prepared>> {
+        self.batch.prepared(slot)
     }
 }
 
@@ -154,7 +157,7 @@ impl Attempt for Stay<'_> {
         self.batch.is_ready_on(slot)
     }
 
-    fn kernels(&self) -> usize {
-        self.batch.kernels()
+    fn prepared(&self, slot: Option<&Slot>) -> Result<Arc<dyn Prepared>> {
+        self.batch.prepared(slot)
     }
 }

@@ -23,6 +23,9 @@ pub struct Decision {
     pub actual_ns: u64,
     /// How many kernels the plan has.
     pub kernels: usize,
+    /// What each of them takes on that device, in the plan's order: by its own clock where it has one, which times
+    /// every run over 2 ms and some of the others; 0 before that. Empty where nothing is known.
+    pub kernel_ns: Vec<u64>,
     /// What the device counted.
     pub timings: Timings,
     /// How many devices were tried in vain before this one.

@@ -4,9 +4,10 @@ use crate::array::{Array, View};
 use crate::error::{Error, Result};
 use crate::program::{Bound, Inner};
 use crate::route::{self, RunOptions};
-use crate::tasks::Tasks;
+use crate::tasks::{self, Inputs, Tasks};
+use breakeven_cpu::Block;
 use breakeven_ir::backend::{RESULT_ALIGN, RunError};
-use breakeven_ir::{Buffer, DType, Readable, Shape, read_as};
+use breakeven_ir::{DType, HostBytes, Readable, Shape, read_as};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -23,7 +24,8 @@ use std::sync::Arc;
 /// # Ok::<(), breakeven::Error>(())
 /// ```
 pub struct Many {
-    data: Buffer,
+    /// None where nothing was computed.
+    data: Option<Arc<Block>>,
     layout: Layout,
     /// The tasks that failed, in order.
     failed: Vec<(usize, RunError)>,
@@ -81,15 +83,25 @@ impl Layout {
 }
 
 impl Many {
-    pub(crate) fn run<'a, T: AsRef<[View<'a>]> + Sync>(program: &Arc<Inner>, tasks: &[T]) -> Result<Many> {
-        let layout = layout(program, tasks)?;
-        let mut batch = Tasks { program, tasks, layout: &layout };
+    pub(crate) fn empty() -> Many {
+        let layout = Layout::Mixed { tasks: Vec::new(), offsets: Vec::new(), bounds: Vec::new() };
+        Many { data: None, layout, failed: Vec::new(), outputs: 0 }
+    }
+
+    /// Runs the tasks; their results replace those that are here, whose memory is used again unless somebody reads it.
+    pub(crate) fn fill<'a, T: AsRef<[View<'a>]> + Sync>(&mut self, program: &Arc<Inner>, tasks: &[T]) -> Result<()> {
+        let mut inputs = Inputs::new();
+        let layout = layout(program, tasks, &mut inputs)?;
+        let memory = std::mem::replace(self, Many::empty()).data;
+        let mut batch = Tasks { program, tasks, layout: &layout, inputs: &inputs, memory };
         let (data, failed) = if program.engine.is_routed() {
             route::run(&program.engine, &RunOptions::default(), &mut batch)?.0
         } else {
             batch.run_on_cpu()?
         };
-        Ok(Many { data, layout, failed, outputs: program.bound.prepared.plan().outputs.len() })
+        let outputs = program.bound.prepared.plan().outputs.len();
+        *self = Many { data: Some(data), layout, failed, outputs };
+        Ok(())
     }
 
     /// How many tasks there were.
@@ -110,14 +122,15 @@ impl Many {
     /// The elements of output `output` of task `task`; bools are read as `u8`. A task that failed gives its error.
     pub fn slice<T: Readable>(&self, task: usize, output: usize) -> Result<&[T]> {
         let (range, dtype, _) = self.place(task, output)?;
-        let bytes = self.data.as_bytes().get(range).unwrap_or(&[]);
+        let bytes = self.data.as_ref().and_then(|data| data.as_bytes().get(range)).unwrap_or(&[]);
         read_as(bytes, dtype)?.ok_or(Error::Unaligned { dtype })
     }
 
     /// Output `output` of task `task`; it shares the memory of all results.
     pub fn array(&self, task: usize, output: usize) -> Result<Array> {
         let (range, dtype, shape) = self.place(task, output)?;
-        let data = self.data.slice(range).ok_or(Error::Unaligned { dtype })?;
+        let data =
+            self.data.as_ref().and_then(|data| tasks::buffer(data).slice(range)).ok_or(Error::Unaligned { dtype })?;
         Ok(Array::new(data, dtype, shape))
     }
 
@@ -149,13 +162,25 @@ impl std::fmt::Debug for Many {
 /// Calling a task costs at least this much.
 const TASK_NS: u64 = 40;
 
-/// The bound program of each task.
-fn layout<'a, T: AsRef<[View<'a>]>>(program: &Arc<Inner>, tasks: &[T]) -> Result<Layout> {
-    if let [first, rest @ ..] = tasks {
+/// The bound program of each task. Where all are of one size and there is nothing but their values to read, `inputs`
+/// takes them on the way: a small batch would feel a second walk over the tasks.
+fn layout<'a, T: AsRef<[View<'a>]>>(program: &Arc<Inner>, tasks: &[T], inputs: &mut Inputs<'a>) -> Result<Layout> {
+    if let [first, ..] = tasks {
         let first = first.as_ref();
-        if rest.iter().all(|task| same_size(first, task.as_ref())) {
+        let lists = program.bound.plain && !program.engine.is_routed();
+        if lists {
+            inputs.reserve(tasks.len() * first.len());
+        }
+        let uniform = tasks.iter().map(AsRef::as_ref).all(|values| {
+            if lists {
+                values.iter().for_each(|view| inputs.push(view.host()));
+            }
+            same_size(first, values)
+        });
+        if uniform {
             return Ok(Layout::Uniform { count: tasks.len(), bound: bound_of(program, first)? });
         }
+        inputs.clear();
     }
     let mut sizes: HashMap<Vec<Shape>, u32> = HashMap::new();
     let (mut list, mut offsets) = (Vec::with_capacity(tasks.len()), Vec::with_capacity(tasks.len()));

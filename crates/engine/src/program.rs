@@ -52,7 +52,7 @@ pub(crate) struct Bound {
     /// Where each of the plan's inputs comes from.
     sources: Vec<Origin>,
     /// Are the plan's inputs exactly the program's, in order?
-    plain: bool,
+    pub(crate) plain: bool,
     /// The plan's output buffers in the order of the program's outputs, each once.
     distinct: bool,
     /// Bytes of one task's results among many: see [`Plan::result_stride`].
@@ -275,7 +275,27 @@ impl Program {
     /// # Ok::<(), breakeven::Error>(())
     /// ```
     pub fn run_many<'a, T: AsRef<[View<'a>]> + Sync>(&self, tasks: &[T]) -> Result<Many> {
-        Many::run(&self.inner, tasks)
+        let mut results = Many::empty();
+        results.fill(&self.inner, tasks)?;
+        Ok(results)
+    }
+
+    /// As [`Program::run_many`], with results in the place of an earlier batch's. A batch like the last one takes no
+    /// new memory for them, unless an [`Array`] still reads the old results: that one keeps them. Tasks that are refused leave the
+    /// old results as they were; where a device fails and nothing may stand in for it, none are left.
+    ///
+    /// ```
+    /// use breakeven::{DType, Engine, Tensor, View};
+    /// let engine = Engine::new()?;
+    /// let x = Tensor::input("x", DType::F32, [2])?;
+    /// let program = engine.compile(&[&x], &[&x.relu()?])?;
+    /// let mut results = program.run_many(&[[View::from([1.0f32, -2.0].as_slice())]])?;
+    /// program.run_many_into(&[[View::from([-3.0f32, 4.0].as_slice())]], &mut results)?;
+    /// assert_eq!(results.slice::<f32>(0, 0)?, [0.0, 4.0]);
+    /// # Ok::<(), breakeven::Error>(())
+    /// ```
+    pub fn run_many_into<'a, T: AsRef<[View<'a>]> + Sync>(&self, tasks: &[T], results: &mut Many) -> Result<()> {
+        results.fill(&self.inner, tasks)
     }
 }
 

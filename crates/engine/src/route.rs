@@ -8,7 +8,8 @@ use crate::decision::Decision;
 use crate::devices::Slot;
 use crate::engine::Shared;
 use crate::error::{Error, Result};
-use breakeven_ir::backend::Timings;
+use breakeven_ir::backend::{Prepared, Timings};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// How one batch is to be run.
@@ -41,8 +42,8 @@ pub(crate) trait Attempt {
     fn is_ready(&mut self, _slot: &Slot) -> Result<bool, Error> {
         Ok(true)
     }
-    /// How many kernels it has.
-    fn kernels(&self) -> usize;
+    /// Its plan, made ready for a device, or for the CPU.
+    fn prepared(&self, slot: Option<&Slot>) -> Result<Arc<dyn Prepared>, Error>;
 }
 
 /// Why the CPU serves a batch that was left to us.
@@ -56,14 +57,11 @@ pub(crate) fn run<A: Attempt>(engine: &Shared, options: &RunOptions, batch: &mut
     let start = Instant::now();
     let mut faults: Vec<String> = Vec::new();
     let mut fallbacks = 0;
-    let done = |device: &str, reason: String, timings, fallbacks, faults, kernels| Decision {
-        device: device.to_owned(),
-        reason,
-        actual_ns: u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),
-        kernels,
-        timings,
-        fallbacks,
-        faults,
+    let done = |device: &str, reason: String, timings, fallbacks, faults, prepared: Result<Arc<dyn Prepared>>| {
+        let actual_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        // It has just run, so it is there.
+        let (kernels, kernel_ns) = prepared.map_or((0, Vec::new()), |p| (p.plan().kernels.len(), p.kernel_ns()));
+        Decision { device: device.to_owned(), reason, actual_ns, kernels, kernel_ns, timings, fallbacks, faults }
     };
     let candidates = match devices.candidates(wish) {
         Ok(candidates) => candidates,
@@ -94,8 +92,7 @@ pub(crate) fn run<A: Attempt>(engine: &Shared, options: &RunOptions, batch: &mut
                     0 => format!("{wish} was asked for"),
                     _ => format!("{wish} was asked for, and others failed: {}", faults.join("; ")),
                 };
-                let kernels = batch.kernels();
-                return Ok((output, done(id, reason, timings, fallbacks, faults, kernels)));
+                return Ok((output, done(id, reason, timings, fallbacks, faults, batch.prepared(Some(slot)))));
             }
             // The data is wrong, and would be anywhere.
             Err(Error::Run(error)) if !error.is_device_fault() => return Err(error.into()),
@@ -115,6 +112,5 @@ pub(crate) fn run<A: Attempt>(engine: &Shared, options: &RunOptions, batch: &mut
         (_, true) => format!("{wish} is not there"),
         (_, false) => format!("{wish} was asked for, but {}", faults.join("; ")),
     };
-    let kernels = batch.kernels();
-    Ok((output, done("cpu", reason, timings, fallbacks, faults, kernels)))
+    Ok((output, done("cpu", reason, timings, fallbacks, faults, batch.prepared(None))))
 }

@@ -8,27 +8,52 @@ use crate::program::{Bound, Inner};
 use crate::route::Attempt;
 use crate::verify;
 use breakeven_cpu::Block;
-use breakeven_ir::backend::{RESULT_ALIGN, RunError, Task, Timings};
+use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Task, Timings};
 use breakeven_ir::plan::{BufferInfo, Plan};
 use breakeven_ir::{Buffer, HostBytes};
+use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Results and the tasks that failed, in order, come back.
-pub(crate) struct Tasks<'t, T> {
+pub(crate) struct Tasks<'t, 'a, T> {
     pub(crate) program: &'t Inner,
     pub(crate) tasks: &'t [T],
     pub(crate) layout: &'t Layout,
+    /// The inputs of all tasks one after the other, or nothing if they were not listed on the way.
+    pub(crate) inputs: &'t [&'a [u8]],
+    /// Memory of an earlier batch that nobody reads any more.
+    pub(crate) memory: Option<Arc<Block>>,
 }
 
-/// The memory of all results, and the tasks that failed.
-type Results = (Buffer, Vec<(usize, RunError)>);
+/// Inputs of tasks; those of small batches lie on the stack, because they would feel the allocation.
+pub(crate) type Inputs<'a> = SmallVec<[&'a [u8]; 32]>;
 
-impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, T> {
-    pub(crate) fn run_on_cpu(&self) -> Result<Results> {
+/// The memory of all results, and the tasks that failed.
+pub(crate) type Results = (Arc<Block>, Vec<(usize, RunError)>);
+
+impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
+    /// Gives memory for all results to `work`: that of an earlier batch if it will do.
+    fn with_memory<R>(&mut self, work: impl FnOnce(&Self, &mut [u8]) -> Result<R>) -> Result<(Arc<Block>, R)> {
+        let bytes = self.layout.bytes();
+        if let Some(mut data) = self.memory.take()
+            && let Some(block) = Arc::get_mut(&mut data)
+            && block.resize(bytes)
+        {
+            let made = work(self, block.as_mut_bytes())?;
+            return Ok((data, made));
+        }
+        let mut block = self.program.engine.cpu.blocks().take(bytes)?;
+        let made = work(self, block.as_mut_bytes())?;
+        Ok((Arc::new(block), made))
+    }
+
+    pub(crate) fn run_on_cpu(&mut self) -> Result<Results> {
+        self.with_memory(|tasks, results| Ok(tasks.fill_on_cpu(results)))
+    }
+
+    fn fill_on_cpu(&self, results: &mut [u8]) -> Vec<(usize, RunError)> {
         let (program, tasks, layout) = (self.program, self.tasks, self.layout);
         let cpu = &program.engine.cpu;
-        let mut block = cpu.blocks().take(layout.bytes())?;
-        let results = block.as_mut_bytes();
         let failed = Failures::default();
         // Half of a small task's time is the call, which tasks of one batch share.
         let batch_ns = || layout.work_ns() / 2;
@@ -36,8 +61,15 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, T> {
             // Few tasks that are each worth several threads run one after the other; else each runs on one thread.
             _ if tasks.len() < 2 * program.engine.threads => one_by_one(layout, tasks, results, &failed),
             Layout::Uniform { count, bound } => {
+                let each = bound.prepared.plan().inputs;
+                let listed = self.inputs.len() == count * each;
                 cpu.for_each_stride(results, *count, bound.stride, batch_ns(), |range, results| {
-                    run_same(bound, &tasks[range.clone()], range.start, results, &failed);
+                    if listed {
+                        let inputs = &self.inputs[range.start * each..range.end * each];
+                        run_listed(bound, range.len(), inputs, range.start, results, &failed);
+                    } else {
+                        run_same(bound, &tasks[range.clone()], range.start, results, &failed);
+                    }
                 });
             }
             Layout::Mixed { tasks: list, offsets, bounds } => {
@@ -56,11 +88,12 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, T> {
         }
         let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
         failed.sort_by_key(|(task, _)| *task);
-        Ok((buffer(block), failed))
+        failed
     }
 
     /// The results of all tasks but those that failed.
-    fn arrays(&self, data: &Buffer, failed: &[(usize, RunError)]) -> Vec<Array> {
+    fn arrays(&self, data: &Arc<Block>, failed: &[(usize, RunError)]) -> Vec<Array> {
+        let data = buffer(data);
         let mut arrays = Vec::new();
         for task in (0..self.tasks.len()).filter(|task| failed.iter().all(|(other, _)| other != task)) {
             let Some((mut at, bound)) = self.layout.get(task) else { continue };
@@ -81,7 +114,7 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, T> {
     }
 }
 
-impl<'a, T: AsRef<[View<'a>]> + Sync> Attempt for Tasks<'_, T> {
+impl<'a, T: AsRef<[View<'a>]> + Sync> Attempt for Tasks<'_, 'a, T> {
     type Output = Results;
 
     fn on(&mut self, slot: &Slot) -> Result<(Results, Timings)> {
@@ -105,16 +138,16 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Attempt for Tasks<'_, T> {
             .iter()
             .map(|(plan, range, offset)| Task { plan, inputs: &inputs[range.clone()], offset: *offset })
             .collect();
-        let mut block = self.program.engine.cpu.blocks().take(self.layout.bytes())?;
-        let mut failed = Vec::new();
-        let timings =
-            slot.backend.run_mixed(&tasks, block.as_mut_bytes(), &mut |task, error| failed.push((task, error)))?;
-        // The tasks are not to blame: another device has their results.
-        if let Some((_, fault)) = failed.iter().find(|(_, error)| error.is_device_fault()) {
-            return Err(fault.clone().into());
-        }
-        failed.sort_by_key(|(task, _)| *task);
-        let data = buffer(block);
+        let (data, (failed, timings)) = self.with_memory(|_, results| {
+            let mut failed = Vec::new();
+            let timings = slot.backend.run_mixed(&tasks, results, &mut |task, error| failed.push((task, error)))?;
+            // The tasks are not to blame: another device has their results.
+            if let Some((_, fault)) = failed.iter().find(|(_, error)| error.is_device_fault()) {
+                return Err(fault.clone().into());
+            }
+            failed.sort_by_key(|(task, _)| *task);
+            Ok((failed, timings))
+        })?;
         if slot.is_sampled(self.program.engine.config.verify) {
             let (right, _) = self.run_on_cpu()?;
             verify::check(slot, &self.arrays(&data, &failed), &self.arrays(&right, &failed))?;
@@ -132,13 +165,18 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Attempt for Tasks<'_, T> {
         Ok(ready?.into_iter().all(|ready| ready))
     }
 
-    fn kernels(&self) -> usize {
-        self.program.bound.prepared.plan().kernels.len()
+    fn prepared(&self, slot: Option<&Slot>) -> Result<Arc<dyn Prepared>> {
+        let prepared = &self.bounds().first().unwrap_or(&self.program.bound).prepared;
+        match slot {
+            Some(slot) => Ok(slot.ready(prepared.plan())?),
+            None => Ok(prepared.clone()),
+        }
     }
 }
 
-fn buffer(block: Block) -> Buffer {
-    Buffer::new(Arc::new(block) as Arc<dyn HostBytes>)
+/// The memory of results as arrays share it.
+pub(crate) fn buffer(block: &Arc<Block>) -> Buffer {
+    Buffer::new(block.clone() as Arc<dyn HostBytes>)
 }
 
 /// Failures of tasks that may run side by side.
@@ -161,27 +199,17 @@ fn one_by_one<'a, T: AsRef<[View<'a>]>>(layout: &Layout, tasks: &[T], results: &
     }
 }
 
-/// Inputs of tasks that are listed on the stack: small batches would feel the allocation.
-const LISTED: usize = 32;
-
 /// Tasks of one size, the first of which has number `first`, on this thread.
 fn run_same<'a, T: AsRef<[View<'a>]>>(bound: &Bound, tasks: &[T], first: usize, results: &mut [u8], failed: &Failures) {
-    let run = |inputs: &[&[u8]], results: &mut [u8]| {
-        let failed = &mut |task, error| note(failed, first + task, error);
-        bound.prepared.run_tasks(tasks.len(), inputs, results, bound.stride, failed);
-    };
-    let count = tasks.len() * bound.prepared.plan().inputs;
-    if count <= LISTED {
-        let mut inputs: [&[u8]; LISTED] = [&[]; LISTED];
-        let mut slots = inputs.iter_mut();
-        let mut put = |bytes| slots.next().map_or((), |slot| *slot = bytes);
-        tasks.iter().for_each(|task| bound.for_each_input(task.as_ref(), &mut put));
-        run(&inputs[..count], results);
-    } else {
-        let mut inputs: Vec<&[u8]> = Vec::with_capacity(count);
-        tasks.iter().for_each(|task| bound.for_each_input(task.as_ref(), |bytes| inputs.push(bytes)));
-        run(&inputs, results);
-    }
+    let mut inputs = Inputs::with_capacity(tasks.len() * bound.prepared.plan().inputs);
+    tasks.iter().for_each(|task| bound.for_each_input(task.as_ref(), |bytes| inputs.push(bytes)));
+    run_listed(bound, tasks.len(), &inputs, first, results, failed);
+}
+
+/// As [`run_same`], for `count` tasks whose inputs are listed.
+fn run_listed(bound: &Bound, count: usize, inputs: &[&[u8]], first: usize, results: &mut [u8], failed: &Failures) {
+    let failed = &mut |task, error| note(failed, first + task, error);
+    bound.prepared.run_tasks(count, inputs, results, bound.stride, failed);
 }
 
 /// Cuts a task's memory into its outputs.

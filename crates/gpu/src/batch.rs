@@ -38,10 +38,10 @@ pub(crate) struct InFlight {
     pub(crate) index: wgpu::SubmissionIndex,
     pub(crate) blocks: Blocks,
     pub(crate) groups: Vec<Group>,
-    /// Where the timestamps are in the readback.
-    pub(crate) stamps: Option<u64>,
-    /// Pipelines and their work in the last submission.
-    pub(crate) shares: Vec<(usize, u64)>,
+    /// Where the timestamps are in the readback, and how many times lie between them.
+    pub(crate) stamps: Option<(u64, u32)>,
+    /// What the last submission consists of.
+    pub(crate) parts: Vec<Part>,
     pub(crate) timings: Timings,
     pub(crate) begun: Instant,
     pub(crate) submitted: Instant,
@@ -53,8 +53,8 @@ pub(crate) struct InFlight {
 /// A submission as it was sent.
 struct Sent {
     index: wgpu::SubmissionIndex,
-    stamps: Option<u64>,
-    shares: Vec<(usize, u64)>,
+    stamps: Option<(u64, u32)>,
+    parts: Vec<Part>,
     submitted: Instant,
 }
 
@@ -70,10 +70,10 @@ impl Owner {
         let sent = self.send(&groups, &mut blocks, &mut slices, (upload_bytes, block_bytes), &mut timings);
         blocks.slices = slices;
         match sent {
-            Ok(Sent { index, stamps, shares, submitted }) => {
+            Ok(Sent { index, stamps, parts, submitted }) => {
                 timings.created = self.driver.created;
                 let flight =
-                    InFlight { index, blocks, groups, stamps, shares, timings, begun, submitted, reply, permit };
+                    InFlight { index, blocks, groups, stamps, parts, timings, begun, submitted, reply, permit };
                 self.in_flight.push_back(flight);
             }
             Err(error) => {
@@ -110,9 +110,9 @@ impl Owner {
         let read = blocks.readback.as_ref().or(blocks.outputs.as_ref());
         let timed = self.clock.as_mut().is_some_and(|clock| clock.wanted(predicted_ns));
         if let (Some(clock), Some(read), true) = (&self.clock, read, timed && !recording.dispatches.is_empty()) {
-            recording.stamps = Some((clock, read, block_bytes));
+            recording.stamps = Some(clock.stamps(read, block_bytes, recording.dispatches.len()));
         }
-        let stamps = recording.stamps.map(|(_, _, offset)| offset);
+        let stamps = recording.stamps.map(|stamps| (stamps.offset, stamps.intervals));
         let submitted = Instant::now();
         let index = self.submit(&recording)?;
         count(timings, &recording);
@@ -124,8 +124,7 @@ impl Owner {
             timings.readbacks = 1;
             timings.readback_bytes = block_bytes;
         }
-        let shares = parts.iter().map(|part| (part.pipeline, part.work)).collect();
-        Ok(Sent { index, stamps, shares, submitted })
+        Ok(Sent { index, stamps, parts, submitted })
     }
 
     /// Takes blocks for everything that has no place yet.

@@ -32,7 +32,7 @@ impl Choice {
 
     pub(crate) fn name(&self) -> String {
         match self {
-            Choice::Map(map) => format!("{} invocations of {} points", map.workgroup, map.points),
+            Choice::Map(map) => format!("{} invocations of {} points, {} times", map.workgroup, map.points, map.turns),
             Choice::Rows(rows) => format!("{} invocations, {} a row", rows.workgroup, rows.threads),
             Choice::Tile(tile) => {
                 let TileVariant { rows, columns, thread_rows, thread_columns, depth } = tile;

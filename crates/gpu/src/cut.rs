@@ -58,8 +58,8 @@ impl Owner {
                 self.wait(&index)?;
                 let ns = submitted.elapsed().as_nanos() as u64;
                 self.life.progress(ns);
-                let shares: Vec<(usize, u64)> = now.drain(..).map(|part| (part.pipeline, part.work)).collect();
-                self.learn(&shares, ns);
+                self.learn(&now, ns);
+                now.clear();
                 slices.drain(..).for_each(|block| self.driver.pool.give(block, None));
                 room_ns = self.dispatch_limit_ns;
             }
@@ -68,12 +68,11 @@ impl Owner {
     }
 
     /// Shares a measured time among the pipelines that it was spent in.
-    pub(crate) fn learn(&mut self, shares: &[(usize, u64)], ns: u64) {
-        let predict = |(pipeline, work): &(usize, u64)| self.pipelines.get(*pipeline).speed.predict_ns(*work);
-        let predicted: Vec<f64> = shares.iter().map(predict).collect();
+    pub(crate) fn learn(&mut self, parts: &[Part], ns: u64) {
+        let predicted: Vec<f64> = parts.iter().map(|part| self.predict_ns(part)).collect();
         let total: f64 = predicted.iter().sum();
-        for ((pipeline, work), predicted) in shares.iter().zip(predicted) {
-            self.pipelines.learn(*pipeline, *work, ns as f64 * predicted / total.max(1.0));
+        for (part, predicted) in parts.iter().zip(predicted) {
+            self.pipelines.learn(part.pipeline, part.work, ns as f64 * predicted / total.max(1.0));
         }
     }
 }

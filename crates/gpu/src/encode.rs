@@ -3,7 +3,7 @@
 use crate::buffers::Block;
 use crate::driver::Driver;
 use crate::layout::Region;
-use crate::timing::Clock;
+use crate::timing::Stamps;
 
 /// One dispatch, ready to be encoded.
 pub(crate) struct Dispatch {
@@ -30,7 +30,7 @@ pub(crate) struct Recording<'a> {
     pub(crate) dispatches: Vec<Dispatch>,
     pub(crate) after: Vec<Copy<'a>>,
     /// Where the timestamps go.
-    pub(crate) stamps: Option<(&'a Clock, &'a Block, u64)>,
+    pub(crate) stamps: Option<Stamps<'a>>,
 }
 
 /// The most workgroups in one dimension that every device has.
@@ -55,18 +55,21 @@ impl Recording<'_> {
             encoder.clear_buffer(&block.buffer, region.offset, Some(region.bytes));
         }
         if !self.dispatches.is_empty() {
-            let timestamp_writes = self.stamps.map(|(clock, ..)| clock.writes());
+            let timestamp_writes = self.stamps.as_ref().map(Stamps::ends);
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes });
-            for dispatch in &self.dispatches {
+            for (number, dispatch) in self.dispatches.iter().enumerate() {
                 let [x, y, z] = dispatch.grid;
                 pass.set_pipeline(&dispatch.pipeline);
                 pass.set_bind_group(0, &dispatch.group, &[]);
                 pass.dispatch_workgroups(x, y, z);
+                if let Some(stamps) = &self.stamps {
+                    stamps.after(number, &mut pass);
+                }
             }
         }
         self.after.iter().for_each(|c| copy(&mut encoder, c));
-        if let Some((clock, block, offset)) = self.stamps {
-            clock.resolve(&mut encoder, block, offset);
+        if let Some(stamps) = &self.stamps {
+            stamps.resolve(&mut encoder);
         }
         encoder.finish()
     }

@@ -28,14 +28,21 @@ pub(crate) struct Core {
     asked: AtomicU64,
     /// Measured nanoseconds of a run, estimated at first.
     pub(crate) estimate_ns: AtomicU64,
+    /// Nanoseconds of each of the plan's kernels by the device's clock; 0 before it was timed.
+    kernel_ns: Box<[AtomicU64]>,
+}
+
+/// What a batch of so much work takes before it was ever measured: about what software Vulkan takes for a submission and
+/// an element.
+pub(crate) fn assumed_ns(work: u64) -> u64 {
+    100_000 + work.saturating_mul(12)
 }
 
 impl Core {
     pub(crate) fn new(id: u64, plan: &Arc<Plan>, lowered: Lowered, layout: Layout, signature: usize) -> Core {
-        // About what software Vulkan takes for a submission and an element.
-        let work: u64 = lowered.stages.iter().map(|stage| stage.work).sum();
-        let estimate_ns = AtomicU64::new(100_000 + work.saturating_mul(12));
+        let estimate_ns = AtomicU64::new(assumed_ns(lowered.stages.iter().map(|stage| stage.work).sum()));
         let layout = Arc::new(layout);
+        let kernel_ns = plan.kernels.iter().map(|_| AtomicU64::new(0)).collect();
         let plan = plan.clone();
         Core {
             id,
@@ -47,6 +54,7 @@ impl Core {
             ready: AtomicU64::new(0),
             asked: AtomicU64::new(0),
             estimate_ns,
+            kernel_ns,
         }
     }
 
@@ -70,6 +78,19 @@ impl Core {
 
     pub(crate) fn set_ready(&self, generation: u64) {
         self.ready.store(generation + 1, Relaxed);
+    }
+
+    /// Remembers what each stage of a run took.
+    pub(crate) fn learn_kernels(&self, stages: impl Iterator<Item = (usize, u64)>) {
+        let mut sums = vec![0; self.kernel_ns.len()];
+        for (stage, ns) in stages {
+            sums[self.lowered.stages[stage].kernel] += ns;
+        }
+        self.kernel_ns.iter().zip(sums).for_each(|(kernel, ns)| kernel.store(ns, Relaxed));
+    }
+
+    pub(crate) fn kernel_ns(&self) -> Vec<u64> {
+        self.kernel_ns.iter().map(|ns| ns.load(Relaxed)).collect()
     }
 
     pub(crate) fn learn(&self, ns: u64) {

@@ -18,6 +18,7 @@ mod buffers;
 mod health;
 mod job;
 mod layout;
+mod lookout;
 mod params;
 
 mod batch;

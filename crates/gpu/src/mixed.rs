@@ -5,7 +5,7 @@
 //! other, so that a private output of all of them takes one copy.
 
 use crate::buffers::{ALIGN, Upload};
-use crate::job::{Command, Group, Job, Many};
+use crate::job::{Command, Group, Job, Many, assumed_ns};
 use crate::layout::{Layout, Packer, Region, STATUS_BYTES, Spot};
 use crate::params;
 use crate::prepared::GpuPlan;
@@ -144,7 +144,7 @@ fn run_part(
     let mut laid: Vec<Laid> = groups.map(|members| lay_out(tasks, members, &mut upload, &mut block)).collect();
     let upload_bytes = upload.end;
     let work: u64 = laid.iter().flat_map(|laid| &laid.many.work).sum();
-    let predicted_ns = 12 * work;
+    let predicted_ns = assumed_ns(work);
     let permit = session.enter(&handle, predicted_ns, begun)?;
     let (mut memory, created) = session.upload(&handle, upload_bytes)?;
     for laid in &mut laid {

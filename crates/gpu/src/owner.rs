@@ -13,6 +13,7 @@ use crate::encode::Recording;
 use crate::health::{Life, lock};
 use crate::job::{Command, Core};
 use crate::layout::Region;
+use crate::lookout;
 use crate::monitor::Monitor;
 use crate::pipelines::{self, Pipelines};
 use crate::tally::Tally;
@@ -25,7 +26,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long the owner stays inside of one poll: after this it looks whether it was told to stop.
 const POLL_SLICE: Duration = Duration::from_millis(20);
@@ -89,6 +90,8 @@ pub(crate) struct Owner {
     monitor: Arc<Monitor>,
     /// Completed submissions at the last report.
     reported: u64,
+    /// A caller that comes back at once finds it awake.
+    pub(crate) linger_until: Instant,
 }
 
 impl Handle {
@@ -161,6 +164,7 @@ impl Owner {
             most_in_flight: setup.most_in_flight.max(1) as usize,
             monitor: setup.monitor.clone(),
             reported: 0,
+            linger_until: Instant::now(),
             dispatch_limit_ns: config.dispatch_limit.as_nanos() as f64,
             commands,
             to_warm: VecDeque::new(),
@@ -188,6 +192,15 @@ impl Owner {
             Err(TryRecvError::Empty) if !self.in_flight.is_empty() => {
                 self.finish_oldest();
                 return true;
+            }
+            Err(TryRecvError::Empty) if Instant::now() < self.linger_until => {
+                match lookout::until(&self.commands, self.linger_until) {
+                    Some(command) => command,
+                    None => {
+                        self.linger_until = Instant::now();
+                        return true;
+                    }
+                }
             }
             Err(TryRecvError::Empty) => match self.to_warm.pop_front() {
                 // Nobody else has it any more.

@@ -159,6 +159,10 @@ impl Prepared for GpuPlan {
         self.core.estimate_ns.load(Relaxed)
     }
 
+    fn kernel_ns(&self) -> Vec<u64> {
+        self.core.kernel_ns()
+    }
+
     fn run_batch(&self, inputs: &[Source<'_>], stay: bool) -> Result<(Vec<Made>, Timings), RunError> {
         let generation = self.session.generation();
         let (layout, done) = self.execute(inputs, stay)?;

@@ -212,12 +212,40 @@ fn buffers_larger_than_a_binding_are_seen_through_windows() -> Result<(), Box<dy
 }
 
 #[test]
+fn each_kernel_is_timed_by_the_device() -> Result<(), Box<dyn std::error::Error>> {
+    for gpu in gpus() {
+        let input = Tensor::input("x", DType::F32, [128, 128])?;
+        // A product of 2 million multiply-adds, and a softmax of 16 thousand elements.
+        let plan = Arc::new(Plan::new(&[&input.matmul(&input)?.softmax(-1)?])?);
+        assert_eq!(plan.kernels.len(), 2);
+        let prepared = gpu.prepare(&plan)?;
+        assert_eq!(prepared.kernel_ns(), [0, 0], "nothing has run");
+        let (x, mut y) = (vec![0.01f32; 128 * 128], vec![0f32; 128 * 128]);
+        // Some runs are timed: one of sixteen, whatever ran before on this device.
+        let mut device_ns = 0;
+        for _ in 0..16 {
+            let timings = prepared.run(&[bytemuck::cast_slice(&x)], &mut [bytemuck::cast_slice_mut(&mut y)], false)?;
+            device_ns = device_ns.max(timings.device_ns);
+        }
+        let [product, softmax] = prepared.kernel_ns()[..] else { panic!("two kernels have two times") };
+        assert!(product > 0 && softmax > 0 && product + softmax <= device_ns, "{product} + {softmax}: {device_ns}");
+    }
+    Ok(())
+}
+
+#[test]
+fn turns_leave_workgroups_for_every_core() {
+    let map = crate::stage::MapVariant { workgroup: 64, points: 4, turns: 16 };
+    assert_eq!([1, 64 * 64, 64 * 128, 64 * 1024, 1 << 30].map(|units| map.turns(units, 64)), [1, 1, 2, 16, 16]);
+}
+
+#[test]
 fn more_workgroups_than_a_dispatch_may_have() -> Result<(), Box<dyn std::error::Error>> {
     // One point an invocation, 64 invocations a workgroup: one element past 65,536 workgroups.
     let n = 65_536 * 64 + 1;
     let x: Vec<u32> = (0..n as u32).collect();
     let plan = Arc::new(Plan::new(&[&(&Tensor::input("x", DType::U32, [n])? + 7u32)?])?);
-    let map = crate::stage::MapVariant { workgroup: 64, points: 1 };
+    let map = crate::stage::MapVariant { workgroup: 64, points: 1, turns: 1 };
     let variants = crate::stage::Variants { map, ..crate::stage::Variants::default() };
     for gpu in gpus() {
         let lowered = crate::lower::lower(&plan, &gpu.session.limits(), &variants).map_err(|why| why.0)?;

@@ -3,15 +3,17 @@
 use crate::batch::{Blocks, InFlight};
 use crate::buffers::{Block, Kept, Readback, Role};
 use crate::job::Done;
+use crate::lookout::LINGER;
 use crate::owner::Owner;
 use breakeven_ir::backend::RunError;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 impl Owner {
     /// Waits for the oldest batch and answers its caller.
     pub(crate) fn finish_oldest(&mut self) {
         let Some(flight) = self.in_flight.pop_front() else { return };
-        let InFlight { index, blocks, groups, stamps, shares, mut timings, begun, submitted, reply, permit } = flight;
+        let InFlight { index, blocks, groups, stamps, parts, mut timings, begun, submitted, reply, permit } = flight;
         if let Err(error) = self.wait(&index) {
             self.discard(blocks);
             let _ = reply.send(Err(error));
@@ -43,8 +45,10 @@ impl Owner {
             Ok(read) => read,
             Err(error) => return drop(reply.send(Err(error))),
         };
-        if let (Some(clock), Some(read), Some(at)) = (&self.clock, &read, stamps) {
-            timings.device_ns = clock.elapsed_ns(&read.bytes()[at as usize..]);
+        let mut intervals = Vec::new();
+        if let (Some(clock), Some(read), Some((at, count))) = (&self.clock, &read, stamps) {
+            intervals = clock.intervals_ns(&read.bytes()[at as usize..], count as usize);
+            timings.device_ns = intervals.iter().sum();
         }
         self.driver.tally.readbacks.fetch_add(u64::from(timings.readbacks), Relaxed);
         timings.total_ns = begun.elapsed().as_nanos() as u64;
@@ -52,11 +56,18 @@ impl Owner {
             && group.many.is_none()
         {
             group.core.learn(timings.total_ns);
+            if timings.submits == 1 && intervals.len() == parts.len() {
+                group.core.learn_kernels(parts.iter().map(|part| part.stage).zip(intervals.iter().copied()));
+            }
         }
         drop(permit);
         let _ = reply.send(Ok(Done { read, kept, timings }));
-        let ns = if timings.device_ns > 0 { timings.device_ns } else { wall_ns };
-        self.learn(&shares, ns);
+        self.linger_until = Instant::now() + LINGER;
+        if intervals.len() == parts.len() && timings.device_ns > 0 {
+            parts.iter().zip(intervals).for_each(|(part, ns)| self.learn(std::slice::from_ref(part), ns));
+        } else {
+            self.learn(&parts, if timings.device_ns > 0 { timings.device_ns } else { wall_ns });
+        }
     }
 
     /// Blocks of a batch that failed. Those that the host sees are in no known state and go; the others stay.

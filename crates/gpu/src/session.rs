@@ -6,6 +6,7 @@ use crate::config::GpuConfig;
 use crate::error::GpuError;
 use crate::health::{Life, Quirks, lock};
 use crate::job::Command;
+use crate::lookout;
 use crate::monitor::Monitor;
 use crate::owner::{Handle, OnLoss, Owner, Setup};
 use crate::selftest;
@@ -162,6 +163,9 @@ impl Session {
         let (reply, answer) = bounded(1);
         if handle.commands.send_deadline(command(reply), deadline()).is_err() {
             return Err(self.gave_up(handle, begun));
+        }
+        if let Some(answer) = lookout::soon(&answer, begun, predicted_ns()) {
+            return answer;
         }
         loop {
             let until = deadline();

@@ -118,6 +118,8 @@ pub(crate) struct MapVariant {
     pub(crate) workgroup: u32,
     /// Points that an invocation takes at a time: 1, or 4 with vector loads where memory allows.
     pub(crate) points: u32,
+    /// How often an invocation does that, at most: what it reads beforehand is read once.
+    pub(crate) turns: u32,
 }
 
 /// How rows are cut.
@@ -143,11 +145,19 @@ pub(crate) struct TileVariant {
 
 impl MapVariant {
     pub(crate) const ALL: &[MapVariant] = &[
-        MapVariant { workgroup: 64, points: 4 },
-        MapVariant { workgroup: 256, points: 4 },
-        MapVariant { workgroup: 64, points: 1 },
-        MapVariant { workgroup: 256, points: 1 },
+        MapVariant { workgroup: 64, points: 4, turns: 1 },
+        MapVariant { workgroup: 64, points: 4, turns: 16 },
+        MapVariant { workgroup: 256, points: 4, turns: 4 },
+        MapVariant { workgroup: 256, points: 4, turns: 1 },
+        MapVariant { workgroup: 256, points: 1, turns: 1 },
     ];
+
+    /// How often an invocation takes a unit. Enough workgroups are left for each core of a device to have some.
+    pub(crate) fn turns(&self, units: u64, workgroup: u32) -> u32 {
+        const GROUPS: u64 = 1024;
+        let spare = units * u64::from(self.turns) / (GROUPS * u64::from(workgroup));
+        spare.clamp(1, u64::from(self.turns)) as u32
+    }
 }
 
 impl RowsVariant {
@@ -176,7 +186,7 @@ impl Variants {
     pub(crate) fn starting(kind: crate::adapters::Kind) -> Variants {
         match kind {
             crate::adapters::Kind::Software => {
-                Variants { rows: RowsVariant::ALL[1], tile: TileVariant::ALL[1], ..Variants::default() }
+                Variants { map: MapVariant::ALL[1], rows: RowsVariant::ALL[1], tile: TileVariant::ALL[1] }
             }
             _ => Variants::default(),
         }

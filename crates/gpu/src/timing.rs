@@ -45,16 +45,31 @@ impl Speed {
     }
 }
 
-/// Timestamps around a compute pass.
+/// Timestamps around a compute pass, and between its dispatches where the device can.
 pub(crate) struct Clock {
     set: wgpu::QuerySet,
     resolved: wgpu::Buffer,
     period_ns: f64,
     runs: u64,
+    /// Can a pass be stamped between dispatches?
+    inside: bool,
 }
 
-/// Bytes of the two timestamps.
-pub(crate) const STAMP_BYTES: u64 = 16;
+/// Timestamps of a pass at most. Dispatches beyond are timed together with the last one that has its own.
+const STAMPS: u32 = 64;
+
+/// Bytes of all timestamps.
+pub(crate) const STAMP_BYTES: u64 = 8 * STAMPS as u64;
+
+/// Where the timestamps of a pass go.
+#[derive(Clone, Copy)]
+pub(crate) struct Stamps<'a> {
+    pub(crate) clock: &'a Clock,
+    pub(crate) block: &'a Block,
+    pub(crate) offset: u64,
+    /// Times between timestamps: one for each dispatch, or one for all.
+    pub(crate) intervals: u32,
+}
 
 /// Runs that are predicted to take longer than this are always timed, of shorter ones every 16th: the two extra commands
 /// cost 5 to 10 us on software Vulkan.
@@ -68,16 +83,17 @@ impl Clock {
         let set = driver.device.create_query_set(&wgpu::QuerySetDescriptor {
             label: None,
             ty: wgpu::QueryType::Timestamp,
-            count: 2,
+            count: STAMPS,
         });
         let resolved = driver.device.create_buffer(&wgpu::BufferDescriptor {
             label: None,
-            size: 256,
+            size: STAMP_BYTES,
             usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
             mapped_at_creation: false,
         });
         driver.check(0).ok()?;
-        Some(Clock { set, resolved, period_ns: f64::from(driver.queue.get_timestamp_period()), runs: 0 })
+        let inside = driver.device.features().contains(wgpu::Features::TIMESTAMP_QUERY_INSIDE_PASSES);
+        Some(Clock { set, resolved, period_ns: f64::from(driver.queue.get_timestamp_period()), runs: 0, inside })
     }
 
     /// Is this run to be timed?
@@ -86,25 +102,44 @@ impl Clock {
         predicted_ns > WORTH_TIMING.as_nanos() as f64 || self.runs % 16 == 1
     }
 
-    pub(crate) fn writes(&self) -> wgpu::ComputePassTimestampWrites<'_> {
+    /// The timestamps of a pass with so many dispatches, to be read at an offset of a block.
+    pub(crate) fn stamps<'a>(&'a self, block: &'a Block, offset: u64, dispatches: usize) -> Stamps<'a> {
+        let intervals = if self.inside { (dispatches as u32).min(STAMPS - 1) } else { 1 };
+        Stamps { clock: self, block, offset, intervals }
+    }
+
+    /// The times between timestamps as they were read back.
+    pub(crate) fn intervals_ns(&self, bytes: &[u8], intervals: usize) -> Vec<u64> {
+        let stamps: Vec<u64> = bytes.chunks_exact(8).map(|b| b.try_into().map_or(0, u64::from_le_bytes)).collect();
+        let ns = |pair: &[u64]| (pair[1].saturating_sub(pair[0]) as f64 * self.period_ns) as u64;
+        stamps.windows(2).take(intervals).map(ns).collect()
+    }
+}
+
+impl Stamps<'_> {
+    /// The first and the last.
+    pub(crate) fn ends(&self) -> wgpu::ComputePassTimestampWrites<'_> {
         wgpu::ComputePassTimestampWrites {
-            query_set: &self.set,
+            query_set: &self.clock.set,
             beginning_of_pass_write_index: Some(0),
-            end_of_pass_write_index: Some(1),
+            end_of_pass_write_index: Some(self.intervals),
         }
     }
 
-    /// Copies the timestamps into a readback.
-    pub(crate) fn resolve(&self, encoder: &mut wgpu::CommandEncoder, readback: &Block, offset: u64) {
-        encoder.resolve_query_set(&self.set, 0..2, &self.resolved, 0);
-        encoder.copy_buffer_to_buffer(&self.resolved, 0, &readback.buffer, offset, STAMP_BYTES);
+    /// The one after a dispatch, if it has its own.
+    pub(crate) fn after(&self, dispatch: usize, pass: &mut wgpu::ComputePass<'_>) {
+        let number = dispatch as u32 + 1;
+        if number < self.intervals {
+            pass.write_timestamp(&self.clock.set, number);
+        }
     }
 
-    /// The time between two timestamps as they were read back.
-    pub(crate) fn elapsed_ns(&self, bytes: &[u8]) -> u64 {
-        let stamp = |part: &[u8]| part.try_into().map(u64::from_le_bytes).unwrap_or(0);
-        let (begin, end) = (stamp(&bytes[..8]), stamp(&bytes[8..16]));
-        (end.saturating_sub(begin) as f64 * self.period_ns) as u64
+    /// Copies them to where they are read.
+    pub(crate) fn resolve(&self, encoder: &mut wgpu::CommandEncoder) {
+        let Clock { set, resolved, .. } = self.clock;
+        let count = self.intervals + 1;
+        encoder.resolve_query_set(set, 0..count, resolved, 0);
+        encoder.copy_buffer_to_buffer(resolved, 0, &self.block.buffer, self.offset, 8 * u64::from(count));
     }
 }
 

@@ -46,7 +46,7 @@ pub struct TunedClass {
 /// A variant with its time.
 ///
 /// ```
-/// let variant = breakeven_gpu::TunedVariant { name: "64 invocations of 4 points".into(), ..Default::default() };
+/// let variant = breakeven_gpu::TunedVariant { name: "64 invocations of 4 points, 16 times".into(), ..Default::default() };
 /// assert_eq!((variant.median_ns, variant.measurements), (None, 0));
 /// ```
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -182,6 +182,12 @@ pub trait Prepared: Send + Sync {
     /// What a run takes on one thread: estimated at first, measured later.
     fn estimate_ns(&self) -> u64;
 
+    /// What each of the plan's kernels takes, in their order: on one thread of a CPU, by its own clock on a device that
+    /// has one. 0 where it was not timed yet; empty where nothing is known.
+    fn kernel_ns(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
     /// Runs one batch whose inputs may lie on the device already. Results come in the order of the buffers placed as
     /// outputs; with `stay` they remain on the device if it has memory of its own.
     fn run_batch(&self, inputs: &[Source<'_>], _stay: bool) -> Result<(Vec<Made>, Timings), RunError> {

@@ -1,5 +1,9 @@
 //! Elementwise kernels: every signature of the op table at every level, with scalar operands where they occur.
 
+mod special;
+
+pub(crate) use special::exp_sub_fns;
+
 use crate::level::{Level, leveled};
 use breakeven_ir::{LaneBits, Op, lane_type, op_table};
 
@@ -320,71 +324,10 @@ op_table!(map_table);
 /// The kernels of one signature of `op` at `level`.
 pub(crate) fn map_fns(op: Op, signature: u8, level: Level) -> MapFns {
     let mut fns = table_fns(op, signature, level);
-    if (op, signature) == (Op::Maximum, MAXIMUM_F32) {
-        fns.versions[1] = maximum_of_scalar_at(level);
+    if (op, signature) == (Op::Maximum, special::MAXIMUM_F32) {
+        fns.versions[1] = special::maximum_of_scalar_at(level);
     }
     fns
-}
-
-/// The signature of `maximum` over f32.
-const MAXIMUM_F32: u8 = 0;
-
-/// `maximum(a, 0)`: the comparison gives `a` where it is NaN, and the addition makes 0 of -0 as `maximum` does. Two
-/// instructions instead of the four that any two values take: 20 x 256 lanes in 0.41 us instead of 0.52.
-struct Relu;
-impl Lane1 for Relu {
-    type A = f32;
-    type O = f32;
-    const PATCHED: bool = false;
-    #[inline(always)]
-    fn lane<const FMA: bool>(a: f32) -> f32 {
-        (if 0.0 > a { 0.0 } else { a }) + 0.0
-    }
-}
-
-struct Maximum;
-impl Lane2 for Maximum {
-    type A = f32;
-    type B = f32;
-    type O = f32;
-    #[inline(always)]
-    fn lane<const FMA: bool>(a: f32, b: f32) -> f32 {
-        breakeven_ir::lane::maximum(a, b)
-    }
-}
-
-/// # Safety
-/// See [`MapFn`]; `b` is a scalar.
-#[inline(always)]
-unsafe fn maximum_of_scalar<const FMA: bool>(dst: *mut u32, a: *const u32, b: *const u32, c: *const u32, n: usize) {
-    // SAFETY: passed on; every pointer holds at least one lane.
-    unsafe {
-        if b.read_unaligned() == 0f32.to_bits() {
-            one::<FMA, Relu>(dst, a, b, c, n);
-        } else {
-            two::<FMA, Maximum, false, true>(dst, a, b, c, n);
-        }
-    }
-}
-leveled! {
-    fn maximum_of_scalar_at<;>(dst: *mut u32, a: *const u32, b: *const u32, c: *const u32, n: usize) => maximum_of_scalar
-}
-
-/// `exp(a - b)`: the heart of softmax in one pass.
-struct ExpSub;
-impl Lane2 for ExpSub {
-    type A = f32;
-    type B = f32;
-    type O = f32;
-    #[inline(always)]
-    fn lane<const FMA: bool>(a: f32, b: f32) -> f32 {
-        breakeven_ir::lane::exp::<FMA>(a - b)
-    }
-}
-
-/// The kernels of `exp(a - b)` at `level`.
-pub(crate) fn exp_sub_fns(level: Level) -> MapFns {
-    fns2::<ExpSub>(level)
 }
 
 /// # Safety

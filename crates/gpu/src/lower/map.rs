@@ -72,7 +72,8 @@ pub(crate) fn lower(target: &Target<'_>, number: usize, loops: &Loops) -> Stage 
     }
     code += "}\n";
     let units = points.div_ceil(lanes) as u64;
-    let shape = Shape { workgroup, units, group_units: workgroup, work: points as u64 };
+    let group_units = workgroup * target.variants.map.turns(units, workgroup);
+    let shape = Shape { workgroup, units, group_units, work: points as u64 };
     emitter.module.stage(number, Class::Map, shape, &code)
 }
 

@@ -1,0 +1,28 @@
+//! What the pool keeps, lends again, and lets go of.
+
+use super::*;
+
+#[test]
+fn a_block_is_lent_again_and_freed_once_the_pool_is_closed() {
+    let pool = Arc::new(Blocks::default());
+    let (mut first, second) = (pool.take(1000).unwrap(), pool.take(1000).unwrap());
+    first.as_mut_bytes().fill(7);
+    drop(first);
+    let kept = pool.stats().free_bytes;
+    assert!(kept >= 1000);
+    let again = pool.take(1000).unwrap();
+    assert_eq!(again.as_bytes(), [7; 1000], "the same memory");
+    pool.close();
+    drop((again, second));
+    assert_eq!(pool.stats().free_bytes, 0, "nobody will ask a closed pool");
+}
+
+#[test]
+fn a_block_changes_its_length_within_its_class_only() {
+    let pool = Arc::new(Blocks::default());
+    let mut block = pool.take(1000).unwrap();
+    assert!(block.resize(1010));
+    assert_eq!(block.as_mut_bytes().len(), 1010);
+    assert!(!block.resize(2000) && !block.resize(100));
+    assert_eq!(block.as_bytes().len(), 1010);
+}

@@ -1,0 +1,36 @@
+//! The cheaper kernels give the bits of the ops that they stand for.
+
+use super::*;
+
+/// Every class of value, and enough of them that whole vectors and a rest are run.
+fn values() -> Vec<f32> {
+    let special = [0.0, -0.0, 1.5, -1.5, f32::MIN_POSITIVE, -f32::MIN_POSITIVE, f32::INFINITY, f32::NEG_INFINITY];
+    let bits = [1, 0x8000_0001, 0x7fc0_0001, 0xffc1_2345, 0x7f80_0001].map(f32::from_bits);
+    special.into_iter().chain(bits).cycle().take(101).collect()
+}
+
+#[test]
+fn the_maximum_with_zero_is_the_maximum() {
+    let values = values();
+    for level in Level::all() {
+        for zero in [0.0f32, -0.0, 2.0, f32::NAN] {
+            let mut got = vec![0u32; values.len()];
+            let f = maximum_of_scalar_at(level);
+            // SAFETY: `a` and `dst` hold as many lanes as are asked for, `b` and `c` one.
+            unsafe {
+                f(
+                    got.as_mut_ptr(),
+                    values.as_ptr().cast(),
+                    (&raw const zero).cast(),
+                    (&raw const zero).cast(),
+                    values.len(),
+                );
+            }
+            for (&a, got) in values.iter().zip(got) {
+                let (expected, got) = (breakeven_ir::lane::maximum(a, zero), f32::from_bits(got));
+                let same = expected.to_bits() == got.to_bits() || (expected.is_nan() && got.is_nan());
+                assert!(same, "maximum({a:?}, {zero:?}) is {expected:?}, not {got:?}, at {}", level.name());
+            }
+        }
+    }
+}
