@@ -33,6 +33,7 @@ mod plans;
 mod program;
 mod resident;
 mod route;
+mod sim;
 mod tasks;
 mod verify;
 
@@ -56,6 +57,7 @@ pub use ndarray::FromNdarray;
 pub use plans::PlanStats;
 pub use program::Program;
 pub use route::RunOptions;
+pub use sim::{ProfileError, SimBackend, SimProfile};
 
 /// The README's example is run with the others.
 #[cfg(doctest)]

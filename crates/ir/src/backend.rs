@@ -270,6 +270,11 @@ pub trait Backend: Send + Sync {
         Vec::new()
     }
 
+    /// Are its times told, not measured? They are in [`Timings`], and no wall clock knows them.
+    fn is_simulated(&self) -> bool {
+        false
+    }
+
     /// How it fares.
     fn health(&self) -> Health {
         Health { status: Status::Healthy, reason: "nothing can be wrong with it".into() }

@@ -1,6 +1,6 @@
 //! What a plan costs: its kernels enter; operations, bytes and scratch leave, counted.
 
-use super::{BufferId, Kernel, Loops, Plan};
+use super::{BufferId, Contract, Kernel, Loops, Plan};
 use crate::expr::{Body, Inst};
 
 /// What a plan costs, counted.
@@ -35,14 +35,12 @@ impl Plan {
             Stats { kernels: self.kernels.len(), peak_scratch_bytes: self.scratch_bytes, ..Stats::default() };
         for kernel in &self.kernels {
             let end = kernel.end();
-            stats.flops = stats.flops.saturating_add(flops(&end.body, end));
+            stats.flops = stats.flops.saturating_add(kernel.flops());
             let mut read: Vec<BufferId> = Vec::new();
             for body in kernel.bodies() {
                 read.extend(body.accesses.iter().map(|a| a.buffer));
             }
             if let Kernel::Contract(c) = kernel {
-                let extents = c.batch.iter().copied().chain([2, c.m, c.n, c.k]);
-                stats.flops = stats.flops.saturating_add(extents.fold(1, |n: u64, d| n.saturating_mul(d as u64)));
                 // The product is made here, not read.
                 let product = end.body.accesses[c.product as usize].buffer;
                 read.retain(|&b| b != product);
@@ -53,6 +51,26 @@ impl Plan {
             stats.bytes_written += end.stores.iter().map(|s| self.buffer(s.buffer).bytes() as u64).sum::<u64>();
         }
         stats
+    }
+}
+
+impl Kernel {
+    /// Its arithmetic operations, weighed by the op table's cost; a multiply-add of a matrix product counts 2.
+    pub fn flops(&self) -> u64 {
+        let product = match self {
+            Kernel::Loops(_) => 0,
+            Kernel::Contract(contract) => contract.product_flops(),
+        };
+        let end = self.end();
+        product.saturating_add(flops(&end.body, end))
+    }
+}
+
+impl Contract {
+    /// The operations of the product alone, without what is done with it: a multiply-add counts 2.
+    pub fn product_flops(&self) -> u64 {
+        let extents = self.batch.iter().copied().chain([2, self.m, self.n, self.k]);
+        extents.fold(1, |n: u64, d| n.saturating_mul(d as u64))
     }
 }
 
