@@ -2,7 +2,8 @@
 //!
 //! Here live the parts that the tests under `tests/` share, in flow order: `device` is what is tested, `faulty` a device
 //! that fails, `data` makes inputs, `reference` computes what must come out and how far off it may be, `pair` records an
-//! operation on both sides at once, and `compare` holds one against the other.
+//! operation on both sides at once, `program` and `recipe` make random graphs of them, `compare` holds one against the
+//! other.
 #![forbid(unsafe_code)]
 
 pub mod compare;
@@ -11,6 +12,7 @@ pub mod device;
 pub mod faulty;
 pub mod pair;
 pub mod program;
+pub mod recipe;
 pub mod reference;
 pub mod run;
 pub mod views;

@@ -39,6 +39,7 @@ pub struct Value {
 pub struct Program {
     /// Newest last.
     pub values: Vec<Value>,
+    leaves: usize,
     limit_elems: usize,
 }
 
@@ -66,7 +67,13 @@ impl Program {
             let text = format!("v{i} = {dtype}{shape:?}");
             Value { pair: Pair::leaf(array), text, order_free: true }
         };
-        Program { values: shapes.iter().enumerate().map(make).collect(), limit_elems }
+        let values: Vec<Value> = shapes.iter().enumerate().map(make).collect();
+        Program { leaves: values.len(), values, limit_elems }
+    }
+
+    /// What has been made of the leaves; the last leaf while that is nothing.
+    pub fn made(&self) -> &[Value] {
+        &self.values[self.leaves.min(self.values.len() - 1)..]
     }
 
     /// Runs an instruction, if what it asks for exists and is not too large.

@@ -1,42 +1,17 @@
 //! Random graphs: fused against unfused against the reference, several outputs in a batch.
 //!
-//! The seed is fixed, so that a red run is a bug and not bad luck; `BREAKEVEN_GRAPHS` and `BREAKEVEN_SEED` set how
-//! many graphs are tried and which.
+//! `BREAKEVEN_GRAPHS` and `BREAKEVEN_SEED` set how many graphs are tried and which: see `recipe`.
 
 use breakeven::{Engine, Tensor};
 use breakeven_tests::compare::{Zeros, identical};
 use breakeven_tests::device::{api, engine};
 use breakeven_tests::pair::Pair;
-use breakeven_tests::program::{Instruction, KINDS, Program, Value};
+use breakeven_tests::program::Value;
+use breakeven_tests::recipe::{Recipe, graphs, recipes, runner};
 use breakeven_tests::run::compare;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use proptest::test_runner::TestCaseError;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
-}
-
-/// What a graph is made from.
-#[derive(Clone, Debug)]
-struct Recipe {
-    extents: [usize; 3],
-    seed: u64,
-    edges: bool,
-    instructions: Vec<Instruction>,
-    outputs: Vec<u8>,
-}
-
-fn recipes(extents: impl Strategy<Value = [usize; 3]>, steps: std::ops::Range<usize>) -> impl Strategy<Value = Recipe> {
-    let operand = || prop_oneof![3 => 0u8..3, 2 => 0u8..12, 1 => any::<u8>()];
-    let instruction = (0..KINDS, [operand(), operand(), operand()], any::<u32>())
-        .prop_map(|(kind, operands, detail)| Instruction { kind, operands, detail });
-    let instructions = proptest::collection::vec(instruction, steps);
-    let outputs = proptest::collection::vec(0u8..8, 1..5);
-    (extents, any::<u64>(), proptest::bool::weighted(0.2), instructions, outputs).prop_map(
-        |(extents, seed, edges, instructions, outputs)| Recipe { extents, seed, edges, instructions, outputs },
-    )
-}
 
 /// How many elements could be compared, of how many.
 #[derive(Default)]
@@ -48,12 +23,8 @@ struct Tally {
 
 /// Runs one graph in all ways.
 fn try_graph(engine: &Engine, recipe: &Recipe, limit_elems: usize, tally: &Tally) -> Result<(), TestCaseError> {
-    let mut program = Program::new(recipe.extents, recipe.seed, recipe.edges, limit_elems);
-    let leaves = program.values.len();
-    recipe.instructions.iter().for_each(|instruction| program.step(instruction));
-    // Outputs count back from the newest value: some are needed by others, some repeat.
-    let made = &program.values[leaves.min(program.values.len() - 1)..];
-    let chosen: Vec<_> = recipe.outputs.iter().map(|&o| &made[made.len() - 1 - usize::from(o) % made.len()]).collect();
+    let program = recipe.program(limit_elems);
+    let chosen = recipe.outputs(&program);
     let pairs: Vec<&Pair> = chosen.iter().map(|v| &v.pair).collect();
     let tensors: Vec<&Tensor> = pairs.iter().map(|p| &p.tensor).collect();
     let fail = |what: &str| {
@@ -78,7 +49,7 @@ fn try_graph(engine: &Engine, recipe: &Recipe, limit_elems: usize, tally: &Tally
     }
     tally.compared.fetch_add(compared, Ordering::Relaxed);
     tally.total.fetch_add(pairs.iter().map(|p| p.expected.elems()).sum(), Ordering::Relaxed);
-    tally.operations.fetch_add(made.len(), Ordering::Relaxed);
+    tally.operations.fetch_add(program.made().len(), Ordering::Relaxed);
     Ok(())
 }
 
@@ -86,12 +57,7 @@ fn try_graph(engine: &Engine, recipe: &Recipe, limit_elems: usize, tally: &Tally
 fn try_graphs(graphs: u64, recipes: impl Strategy<Value = Recipe>, limit_elems: usize, percent: usize) {
     let engine = engine();
     let tally = Tally::default();
-    let config =
-        Config { cases: graphs as u32, failure_persistence: None, max_shrink_iters: 4_000, ..Config::default() };
-    let mut seed = [7; 32];
-    seed[..8].copy_from_slice(&number("BREAKEVEN_SEED", 1).to_le_bytes());
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
-    if let Err(why) = runner.run(&recipes, |recipe| try_graph(&engine, &recipe, limit_elems, &tally)) {
+    if let Err(why) = runner(graphs).run(&recipes, |recipe| try_graph(&engine, &recipe, limit_elems, &tally)) {
         panic!("{why}");
     }
     // A reference that could say nothing would agree with anything.
@@ -104,23 +70,23 @@ fn try_graphs(graphs: u64, recipes: impl Strategy<Value = Recipe>, limit_elems: 
 #[test]
 fn small_graphs() {
     let extents = [1usize..6, 1usize..9, 1usize..5];
-    try_graphs(number("BREAKEVEN_GRAPHS", 4_000), recipes(extents, 1..16), 200, 75);
+    try_graphs(graphs(), recipes(extents, 1..16), 200, 75);
 }
 
 #[test]
 fn graphs_with_empty_axes() {
     let extents = [0usize..3, 0usize..4, 0usize..3];
-    try_graphs(number("BREAKEVEN_GRAPHS", 4_000) / 8, recipes(extents, 1..12), 200, 75);
+    try_graphs(graphs() / 8, recipes(extents, 1..12), 200, 75);
 }
 
 #[test]
 fn large_graphs() {
     let extents = [20usize..70, 30usize..70, 1usize..40];
-    try_graphs(number("BREAKEVEN_GRAPHS", 4_000) / 20, recipes(extents, 1..14), 9_000, 75);
+    try_graphs(graphs() / 20, recipes(extents, 1..14), 9_000, 75);
 }
 
 #[test]
 fn long_graphs() {
     let extents = [1usize..5, 1usize..6, 1usize..4];
-    try_graphs(number("BREAKEVEN_GRAPHS", 4_000) / 20, recipes(extents, 40..120), 120, 50);
+    try_graphs(graphs() / 20, recipes(extents, 40..120), 120, 50);
 }

@@ -3,9 +3,11 @@
 //! A graph enters [`Plan::new`]; it is fused, its temporaries are laid out in one scratch block, and what leaves can
 //! be printed, compared and run by any backend.
 
+mod cut;
 mod print;
 mod stats;
 
+pub use cut::{Cut, From, MadeBy};
 pub use stats::Stats;
 
 use crate::backend::RESULT_ALIGN;
