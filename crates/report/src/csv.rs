@@ -1,0 +1,39 @@
+//! The measurements as CSV: a scan enters, one line for each row leaves, with what a spreadsheet needs to stand alone.
+
+use crate::scan::Scan;
+
+/// The columns, in their order.
+const HEADER: &str =
+    "op,class,size,unit,device,kind,name,median_ns,p10_ns,p90_ns,min_ns,max_ns,mad_ns,samples,wide\r\n";
+
+/// Every measurement as CSV (RFC 4180), in nanoseconds, in the scan's order.
+///
+/// ```
+/// use breakeven_report::{Row, Scan, csv};
+/// let scan = Scan { rows: vec![Row { op: "exp".into(), device: "cpu".into(), ..Row::default() }], ..Scan::default() };
+/// assert!(csv(&scan).lines().nth(1).is_some_and(|line| line.starts_with("exp,")));
+/// ```
+pub fn csv(scan: &Scan) -> String {
+    let mut out = HEADER.to_owned();
+    for row in &scan.rows {
+        let (kind, name) = scan.device(&row.device).map_or(("", ""), |d| (d.kind.as_str(), d.name.as_str()));
+        let texts = [&row.op, &row.class, &row.size.to_string(), &row.unit, &row.device, kind, name].map(field);
+        let s = &row.stats;
+        let numbers = [s.median_ns, s.p10_ns, s.p90_ns, s.min_ns, s.max_ns, s.mad_ns, u64::from(s.samples)];
+        let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+        out.push_str(&format!("{},{},{}\r\n", texts.join(","), numbers.join(","), s.wide));
+    }
+    out
+}
+
+/// A field, in quotes where its text could end it.
+fn field(text: &str) -> String {
+    if text.contains(['"', ',', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
+        return format!("\"{}\"", text.replace('"', "\"\""));
+    }
+    text.to_owned()
+}
+
+#[cfg(test)]
+#[path = "csv_tests.rs"]
+mod tests;

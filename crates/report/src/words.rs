@@ -1,0 +1,95 @@
+//! Numbers for people: sizes, times and ratios enter, a few words leave. Everything that this crate prints comes from
+//! here, so that a number looks the same in the terminal and on the page.
+
+/// Sizes below this are written out: 1024 and 4096 say more than `1.0 k` and `4.1 k`.
+const EXACT_BELOW: u64 = 10_000;
+
+/// A size in words: `512`, `4096`, `66 k`, `1.2 M`.
+///
+/// ```
+/// use breakeven_report::words::size;
+/// assert_eq!([size(4096), size(65_536), size(1_200_000)], ["4096", "66 k", "1.2 M"]);
+/// ```
+pub fn size(size: u64) -> String {
+    if size < EXACT_BELOW {
+        return size.to_string();
+    }
+    scaled(size as f64 / 1e3, &[" k", " M", " G", " T", " P", " E"])
+}
+
+/// A size with what it counts: `1.2 M elements`, `1024 x 1024`, `64 tasks of 256`.
+///
+/// ```
+/// use breakeven_report::words::sized;
+/// assert_eq!(sized(1024, "n x n"), "1024 x 1024");
+/// assert_eq!(sized(64, "tasks of 256"), "64 tasks of 256");
+/// ```
+pub fn sized(of: u64, unit: &str) -> String {
+    let words: Vec<&str> = unit.split_whitespace().collect();
+    if words.contains(&"n") {
+        let filled: Vec<String> = words.iter().map(|&w| if w == "n" { size(of) } else { w.to_owned() }).collect();
+        return filled.join(" ");
+    }
+    format!("{} {unit}", size(of)).trim_end().to_owned()
+}
+
+/// A size that was interpolated, rounded to the two digits that it is good for.
+///
+/// ```
+/// use breakeven_report::words::rounded;
+/// assert_eq!([rounded(1234), rounded(87), rounded(987_654)], [1200, 87, 990_000]);
+/// ```
+pub fn rounded(size: u64) -> u64 {
+    let unit = 10u64.pow(size.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    (size / unit + u64::from(size % unit >= unit.div_ceil(2) && unit > 1)).saturating_mul(unit)
+}
+
+/// A time in words: `850 ns`, `85 us`, `3.4 ms`, `12 s`.
+///
+/// ```
+/// use breakeven_report::words::time;
+/// assert_eq!([time(850), time(85_000), time(3_400_000)], ["850 ns", "85 us", "3.4 ms"]);
+/// ```
+pub fn time(ns: u64) -> String {
+    if ns < 1_000 { format!("{ns} ns") } else { scaled(ns as f64 / 1e3, &[" us", " ms", " s"]) }
+}
+
+/// A ratio in words: `1.0x`, `3.4x`, `120x`.
+///
+/// ```
+/// use breakeven_report::words::ratio;
+/// assert_eq!([ratio(1.04), ratio(3.42), ratio(118.0), ratio(0.049)], ["1.0x", "3.4x", "118x", "0.049x"]);
+/// ```
+pub fn ratio(ratio: f64) -> String {
+    match ratio {
+        r if r < 0.0995 => {
+            let digits = (1.0 - r.max(1e-6).log10().floor()) as usize;
+            format!("{r:.digits$}x")
+        }
+        r if r < 0.995 => format!("{r:.2}x"),
+        r if r < 9.95 => format!("{r:.1}x"),
+        r => format!("{r:.0}x"),
+    }
+}
+
+/// Two digits and the first suffix that keeps the number below 1000.
+fn scaled(mut value: f64, suffixes: &[&str]) -> String {
+    let mut suffixes = suffixes.iter();
+    let mut suffix = suffixes.next().copied().unwrap_or("");
+    // 999.5 would be written as 1000.
+    while value >= 999.5 {
+        let Some(next) = suffixes.next() else { break };
+        (value, suffix) = (value / 1e3, next);
+    }
+    if value < 9.95 { format!("{value:.1}{suffix}") } else { format!("{value:.0}{suffix}") }
+}
+
+/// Text from a scan on one line without control characters: a device's name must not move a terminal's cursor or end
+/// a row of a table.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+#[path = "words_tests.rs"]
+mod tests;
