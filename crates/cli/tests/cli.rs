@@ -210,7 +210,7 @@ error: matmul of [2, 3] and [2, 3]: the last axis of the left must equal the sec
     fail(&folder, &["eval", "h = 1", "-o", "h=y.npy", "-o", "y.npy"], 2, "two outputs go to y.npy");
     fail(&folder, &["eval", "1", "-o", "y.csv"], 2, "use .npy or .npz");
     fail(&folder, &["eval", "1", "--device", "all"], 2, "use gpu:N for each");
-    fail(&folder, &["eval", "1", "--device", "tpu"], 2, "expected auto, cpu, gpu or gpu:N");
+    fail(&folder, &["eval", "1", "--device", "tpu"], 2, "expected auto, cpu, gpu, gpu:N or all");
     fail(&folder, &["eval", "1", "--repeat", "0"], 2, "--repeat");
     fail(&folder, &["eval", "1", "--nonsense"], 2, "--nonsense");
     fail(&folder, &["eval"], 2, "<EXPRESSION>");
@@ -233,7 +233,7 @@ fn a_setting_that_makes_no_sense_is_the_users() {
     let folder = folder();
     for (name, value, message) in [
         ("BREAKEVEN_THREADS", "many", "expected a whole number from 1 to 4096"),
-        ("BREAKEVEN_DEVICE", "tpu", "expected auto, cpu, gpu or gpu:N"),
+        ("BREAKEVEN_DEVICE", "tpu", "expected auto, cpu, gpu, gpu:N or all"),
         ("BREAKEVEN_BACKENDS", "vulkan,cuda", "expected some of vulkan, gl, dx12, metal"),
         ("BREAKEVEN_BACKENDS", "", "expected some of vulkan, gl, dx12, metal"),
         ("BREAKEVEN_SYNC_TIMEOUT", "soon", "expected a time such as 5, 2.5s or 800ms"),

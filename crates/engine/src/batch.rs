@@ -2,6 +2,7 @@
 //! the device leave.
 
 use crate::array::{Array, View, ViewMut};
+use crate::calibrate::slow_down;
 use crate::devices::Slot;
 use crate::engine::{Engine, Shared};
 use crate::error::Result;
@@ -10,8 +11,9 @@ use crate::resident::Kept;
 use crate::route::Attempt;
 use crate::verify;
 use breakeven_ir::backend::{Made, Prepared, RunError, Source, Timings};
-use breakeven_ir::{Buffer, HostBytes, Tensor};
+use breakeven_ir::{Buffer, HostBytes, Plan, Tensor};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A batch with its inputs.
 pub(crate) struct Batch<'a> {
@@ -28,9 +30,21 @@ impl Batch<'_> {
 
     /// On the CPU, into memory of the pool.
     fn run_on_cpu(&self) -> Result<Vec<Array>> {
+        let begun = Instant::now();
         self.views.iter().try_for_each(View::fetch)?;
         let blocks = self.engine.cpu.blocks();
-        execute::with_bytes(&self.views, |inputs| execute::run(&**self.prepared, blocks, inputs, true))
+        let arrays = execute::with_bytes(&self.views, |inputs| execute::run(&**self.prepared, blocks, inputs, true));
+        slow_down(begun, self.engine.config.slow_cpu);
+        arrays
+    }
+
+    /// Bytes of the inputs that lie on a device.
+    fn resident_bytes(&self, device: &str) -> u64 {
+        let there = |source: Source<'_>| match source {
+            Source::Shared(buffer) => buffer.resident().filter(|r| r.device() == device).map_or(0, |r| r.len_bytes()),
+            Source::Bytes(_) => 0,
+        };
+        self.views.iter().map(|view| there(view.source()) as u64).sum()
     }
 
     /// On a device, checked against the CPU if this batch is one of the samples.
@@ -78,6 +92,14 @@ impl Attempt for Batch<'_> {
             None => Ok(self.prepared.clone()),
         }
     }
+
+    fn plan(&self) -> &Arc<Plan> {
+        self.prepared.plan()
+    }
+
+    fn resident_bytes(&self, device: &str) -> u64 {
+        Batch::resident_bytes(self, device)
+    }
 }
 
 /// A batch whose results go to memory that exists.
@@ -115,6 +137,14 @@ impl Attempt for Into<'_, '_, '_> {
 
     fn prepared(&self, slot: Option<&Slot>) -> Result<Arc<dyn Prepared>> {
         self.batch.prepared(slot)
+    }
+
+    fn plan(&self) -> &Arc<Plan> {
+        self.batch.plan()
+    }
+
+    fn resident_bytes(&self, device: &str) -> u64 {
+        self.batch.resident_bytes(device)
     }
 }
 
@@ -159,5 +189,13 @@ impl Attempt for Stay<'_> {
 
     fn prepared(&self, slot: Option<&Slot>) -> Result<Arc<dyn Prepared>> {
         self.batch.prepared(slot)
+    }
+
+    fn plan(&self) -> &Arc<Plan> {
+        self.batch.plan()
+    }
+
+    fn resident_bytes(&self, device: &str) -> u64 {
+        self.batch.resident_bytes(device)
     }
 }

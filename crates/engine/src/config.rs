@@ -2,6 +2,7 @@
 //! else.
 
 use crate::error::{Error, Result};
+use crate::router::Objective;
 use breakeven_ir::backend::Api;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 /// The environment variable that sets the number of threads.
 pub const THREADS_VAR: &str = "BREAKEVEN_THREADS";
-/// The environment variable that chooses the device: `auto`, `cpu`, `gpu` or `gpu:N`.
+/// The environment variable that chooses the device: `auto`, `cpu`, `gpu`, `gpu:N` or `all`.
 pub const DEVICE_VAR: &str = "BREAKEVEN_DEVICE";
 /// The environment variable that says which graphics interfaces are asked for adapters, separated by commas.
 pub const BACKENDS_VAR: &str = "BREAKEVEN_BACKENDS";
@@ -38,6 +39,8 @@ pub enum Device {
     Cpu,
     /// On the GPU of this number, or on the first one that works.
     Gpu(Option<usize>),
+    /// As [`Device::Auto`], and at once on all devices that are worth it where a batch can be divided.
+    All,
 }
 
 impl FromStr for Device {
@@ -48,6 +51,7 @@ impl FromStr for Device {
             None if text == "auto" => Ok(Device::Auto),
             None if text == "cpu" => Ok(Device::Cpu),
             None if text == "gpu" => Ok(Device::Gpu(None)),
+            None if text == "all" => Ok(Device::All),
             Some(("gpu", number)) if number.bytes().all(|b| b.is_ascii_digit()) => {
                 number.parse().map(|n| Device::Gpu(Some(n))).map_err(|_| DEVICES.to_owned())
             }
@@ -57,7 +61,7 @@ impl FromStr for Device {
 }
 
 /// What names a device.
-const DEVICES: &str = "auto, cpu, gpu or gpu:N";
+const DEVICES: &str = "auto, cpu, gpu, gpu:N or all";
 
 impl std::fmt::Display for Device {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -65,6 +69,7 @@ impl std::fmt::Display for Device {
             Device::Auto => f.write_str("auto"),
             Device::Cpu => f.write_str("cpu"),
             Device::Gpu(None) => f.write_str("gpu"),
+            Device::All => f.write_str("all"),
             Device::Gpu(Some(n)) => write!(f, "gpu:{n}"),
         }
     }
@@ -97,6 +102,12 @@ pub struct Config {
     /// The share of a GPU's batches that are computed again on the CPU and compared. A device whose results are wrong is
     /// not used any more.
     pub verify: f64,
+    /// What is to be small where the choice is ours.
+    pub objective: Objective,
+    /// The share of the time that may go into looking whether another device has become better.
+    pub explore: f64,
+    /// Makes the CPU take so many times as long, by waiting: to try routing as on a machine with a slower one.
+    pub slow_cpu: u32,
 }
 
 impl Default for Config {
@@ -111,6 +122,9 @@ impl Default for Config {
             sync_timeout: Duration::from_secs(5),
             cache_dir: None,
             verify: 0.0,
+            objective: Objective::Latency,
+            explore: 0.01,
+            slow_cpu: 1,
         }
     }
 }
@@ -203,7 +217,7 @@ mod tests {
 
     #[test]
     fn devices_are_read_as_they_are_printed() {
-        for device in [Device::Auto, Device::Cpu, Device::Gpu(None), Device::Gpu(Some(3))] {
+        for device in [Device::Auto, Device::Cpu, Device::Gpu(None), Device::Gpu(Some(3)), Device::All] {
             assert_eq!(device.to_string().parse(), Ok(device));
         }
         for bad in ["", "GPU", "gpu:", "gpu:x", "gpu:-1", "tpu", "gpu:99999999999999999999999"] {

@@ -115,6 +115,11 @@ impl Slot {
         }
     }
 
+    /// May batches be sent there? As [`Slot::refusal`], for every batch: it builds no message.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.lock().is_none() && !self.backend.is_lost()
+    }
+
     /// Why nothing should be sent there now.
     pub(crate) fn refusal(&self) -> Option<RunError> {
         let device = || self.backend.id().to_owned();
@@ -173,6 +178,17 @@ impl Devices {
         self.found().len()
     }
 
+    /// What is known about a device without opening it.
+    pub(crate) fn known(&self, number: usize) -> Option<&DeviceInfo> {
+        self.found().get(number).map(|(found, _)| &found.info)
+    }
+
+    /// A device that is open.
+    pub(crate) fn opened(&self, number: usize) -> Option<&Arc<Slot>> {
+        // Devices that nobody has looked for are not open.
+        self.found.get()?.get(number)?.1.get()?.as_ref().ok()
+    }
+
     /// A device, opened if it was not.
     pub(crate) fn slot(&self, number: usize) -> Result<Arc<Slot>> {
         let Some((found, slot)) = self.found().get(number) else {
@@ -183,17 +199,17 @@ impl Devices {
         opened.clone().map_err(|why| Error::OpenDevice { device: found.info.id.clone(), why })
     }
 
-    /// The devices to try for this wish, in order.
-    pub(crate) fn candidates(&self, wish: Device) -> Result<Vec<Arc<Slot>>> {
+    /// The devices to try for this wish, in order, with their numbers.
+    pub(crate) fn candidates(&self, wish: Device) -> Result<Vec<(usize, Arc<Slot>)>> {
         match wish {
-            Device::Auto | Device::Cpu => Ok(Vec::new()),
-            Device::Gpu(Some(number)) => Ok(vec![self.slot(number)?]),
+            Device::Auto | Device::Cpu | Device::All => Ok(Vec::new()),
+            Device::Gpu(Some(number)) => Ok(vec![(number, self.slot(number)?)]),
             Device::Gpu(None) => {
                 let mut slots = Vec::new();
                 let mut refused = None;
                 for number in 0..self.count() {
                     match self.slot(number) {
-                        Ok(slot) => slots.push(slot),
+                        Ok(slot) => slots.push((number, slot)),
                         Err(error) => refused = Some(error),
                     }
                 }

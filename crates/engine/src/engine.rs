@@ -3,6 +3,7 @@
 use crate::array::{Array, View};
 use crate::batch::{Batch, Stay};
 use crate::config::{Config, Device};
+use crate::cost::{Costs, Effort, Measured, Prediction, Progress, Work};
 use crate::decision::Decision;
 use crate::devices::{DeviceInfo, Devices};
 use crate::error::{Error, Result};
@@ -11,9 +12,12 @@ use crate::plans::{PlanStats, Plans};
 use crate::program::Program;
 use crate::resident::Pinned;
 use crate::route::{self, RunOptions};
+use crate::router::{MOST, Router};
+use crate::scout::{Parts, Scout};
 use breakeven_cpu::{BlockStats, Cpu};
-use breakeven_ir::backend::{Backend, RunError};
+use breakeven_ir::backend::{Backend, Prepared, RunError};
 use breakeven_ir::{Buffer, HostBytes, Plan, Tensor, plan_key};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Runs array work. Two engines share nothing; cloning one shares everything.
@@ -34,18 +38,35 @@ pub struct Engine {
 }
 
 pub(crate) struct Shared {
-    pub(crate) cpu: Cpu,
     pub(crate) plans: Plans,
-    pub(crate) threads: usize,
-    pub(crate) devices: Devices,
-    pub(crate) config: Config,
+    scout: Scout,
+    parts: Arc<Parts>,
+}
+
+impl std::ops::Deref for Shared {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.parts
+    }
 }
 
 impl Shared {
-    /// May a batch run elsewhere than on the CPU?
+    /// May this batch of so many tasks run elsewhere than on the CPU? Where it can't, its time tells whether to look for
+    /// devices.
     #[inline]
-    pub(crate) fn is_routed(&self) -> bool {
-        matches!(self.config.device, Device::Gpu(_))
+    pub(crate) fn is_routed(&self, prepared: &dyn Prepared, tasks: usize) -> bool {
+        match self.config.device {
+            Device::Gpu(_) => true,
+            Device::Cpu => self.config.slow_cpu > 1,
+            Device::Auto | Device::All => {
+                if self.router.is_open() || self.config.slow_cpu > 1 {
+                    return !self.router.is_settled(prepared.plan(), tasks);
+                }
+                self.scout.note(prepared.estimate_ns() * tasks as u64);
+                false
+            }
+        }
     }
 }
 
@@ -92,7 +113,14 @@ impl Engine {
             return Err(Error::Setting { name: "verify", value, expected: "a share from 0 to 1" });
         }
         let cpu = Cpu::new(threads).map_err(|error| Error::Threads { why: error.to_string() })?;
-        Ok(Engine { shared: Arc::new(Shared { cpu, plans: Plans::new(config.plan_cache), threads, devices, config }) })
+        if !(0.0..=1.0).contains(&config.explore) {
+            let value = config.explore.to_string();
+            return Err(Error::Setting { name: "explore", value, expected: "a share from 0 to 1" });
+        }
+        let plans = Plans::new(config.plan_cache);
+        let router = Arc::new(Router::new(config.plan_cache, config.explore));
+        let parts = Arc::new(Parts { cpu: Arc::new(cpu), devices: Arc::new(devices), router, config, threads });
+        Ok(Engine { shared: Arc::new(Shared { plans, scout: Scout::new(parts.clone()), parts }) })
     }
 
     /// How many threads work on a batch, the calling one included.
@@ -123,8 +151,8 @@ impl Engine {
     pub fn run(&self, outputs: &[&Tensor]) -> Result<Vec<Array>> {
         let (key, leaves) = plan_key(outputs);
         let views = leaf_views(&leaves)?;
-        let prepared = self.shared.plans.get(key, outputs, &self.shared.cpu)?;
-        if self.shared.is_routed() || views.iter().any(View::is_elsewhere) {
+        let prepared = self.shared.plans.get(key, outputs, &*self.shared.cpu)?;
+        if self.shared.is_routed(&*prepared, 1) || views.iter().any(View::is_elsewhere) {
             let mut batch = Batch { engine: &self.shared, prepared: &prepared, views };
             return Ok(route::run(&self.shared, &RunOptions::default(), &mut batch)?.0);
         }
@@ -135,10 +163,10 @@ impl Engine {
     pub fn run_with(&self, outputs: &[&Tensor], options: &RunOptions) -> Result<Ran> {
         let (key, leaves) = plan_key(outputs);
         let views = leaf_views(&leaves)?;
-        let prepared = self.shared.plans.get(key, outputs, &self.shared.cpu)?;
+        let prepared = self.shared.plans.get(key, outputs, &*self.shared.cpu)?;
         let mut batch = Batch { engine: &self.shared, prepared: &prepared, views };
-        let (outputs, decision) = route::run(&self.shared, options, &mut batch)?;
-        Ok(Ran { outputs, decision })
+        let (outputs, outcome) = route::run(&self.shared, options, &mut batch)?;
+        Ok(Ran { outputs, decision: outcome.decision(&self.shared, &batch) })
     }
 
     /// Computes these tensors, and leaves the results on the device that made them: they feed the next batch without a
@@ -156,7 +184,7 @@ impl Engine {
     pub fn run_resident(&self, outputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         let (key, leaves) = plan_key(outputs);
         let views = leaf_views(&leaves)?;
-        let prepared = self.shared.plans.get(key, outputs, &self.shared.cpu)?;
+        let prepared = self.shared.plans.get(key, outputs, &*self.shared.cpu)?;
         let batch = Batch { engine: &self.shared, prepared: &prepared, views };
         let mut stay = Stay { batch, engine: self, recipes: outputs };
         Ok(route::run(&self.shared, &RunOptions::default(), &mut stay)?.0)
@@ -184,7 +212,7 @@ impl Engine {
             candidates => candidates.unwrap_or_default(),
         };
         let mut fault = None;
-        for slot in candidates {
+        for (_, slot) in candidates {
             match slot.backend.upload(host.try_bytes()?) {
                 Ok(resident) => {
                     let len = host.len_bytes();
@@ -204,7 +232,7 @@ impl Engine {
 
     /// The value of a tensor that was computed before and lost, from the CPU.
     pub(crate) fn compute_again(&self, tensor: &Tensor) -> Result<Buffer, RunError> {
-        let options = RunOptions { device: Some(Device::Cpu), strict: None };
+        let options = RunOptions { device: Some(Device::Cpu), ..RunOptions::default() };
         match self.run_with(&[tensor], &options) {
             Ok(mut ran) => Ok(ran.outputs.swap_remove(0).into_buffer()),
             Err(Error::Run(error)) => Err(error),
@@ -224,6 +252,61 @@ impl Engine {
     /// given in this order.
     pub fn compile(&self, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<Program> {
         Program::new(self.shared.clone(), inputs, outputs)
+    }
+
+    /// What this batch would take on each device whose costs are known, without running it.
+    ///
+    /// ```
+    /// use breakeven::{Engine, Tensor, cost::Effort};
+    /// let engine = Engine::with_config(breakeven::Config::default())?;
+    /// engine.measure("cpu", Effort::Probe, &mut |_| std::ops::ControlFlow::Continue(()))?;
+    /// let x = Tensor::zeros([1000], breakeven::DType::F32)?;
+    /// assert!(engine.predict(&[&x.exp()?])?[0].1.total_ns() > 0);
+    /// # Ok::<(), breakeven::Error>(())
+    /// ```
+    pub fn predict(&self, outputs: &[&Tensor]) -> Result<Vec<(String, Prediction)>> {
+        let work = Work::of(&Plan::new(outputs)?);
+        let id = |device: usize| if device == 0 { "cpu".to_owned() } else { format!("gpu:{}", device - 1) };
+        let known = (0..MOST).filter_map(|device| Some((id(device), self.shared.router.costs(device)?)));
+        Ok(known.map(|(id, costs)| (id, costs.predict(&work, 0))).collect())
+    }
+
+    /// Measures what a device costs (`cpu`, `gpu:0`, ..), uses it from now on, and remembers it in the cache folder. The
+    /// watcher is told before each measurement and may end it: what was measured until then counts.
+    pub fn measure(
+        &self,
+        device: &str,
+        effort: Effort,
+        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Measured> {
+        let number = match device.parse() {
+            Ok(Device::Cpu) => 0,
+            Ok(Device::Gpu(Some(number))) => number + 1,
+            _ => return Err(Error::Setting { name: "device", value: device.into(), expected: "cpu or gpu:N" }),
+        };
+        let (costs, complete) = self.shared.measure(number, effort, watch)?;
+        Ok(Measured { device: device.into(), costs, complete })
+    }
+
+    /// Uses what was measured on this machine before, without waiting for batches that would be worth it. Why a file is
+    /// not used comes back.
+    pub fn load_costs(&self) -> Option<String> {
+        for number in 0..self.shared.devices.count() {
+            // One that can't be opened is not routed to.
+            let _ = self.shared.devices.slot(number);
+        }
+        self.shared.load();
+        self.shared.file().1
+    }
+
+    /// What a device costs, if that is known.
+    pub fn costs(&self, device: &str) -> Option<Costs> {
+        let number = match device.parse() {
+            Ok(Device::Cpu) => 0,
+            Ok(Device::Gpu(Some(number))) => number + 1,
+            _ => return None,
+        };
+        self.shared.router.costs(number).map(|costs| (*costs).clone())
     }
 
     /// How the plan cache has been used.

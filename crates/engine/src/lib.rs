@@ -19,13 +19,16 @@
 
 mod array;
 mod batch;
+mod calibrate;
 mod config;
+pub mod cost;
 mod decision;
 mod devices;
 mod engine;
 mod error;
 mod execute;
 mod gpus;
+mod machine;
 mod many;
 #[cfg(feature = "ndarray")]
 mod ndarray;
@@ -33,6 +36,8 @@ mod plans;
 mod program;
 mod resident;
 mod route;
+mod router;
+mod scout;
 mod sim;
 mod tasks;
 mod verify;
@@ -46,7 +51,7 @@ pub use breakeven_ir::{
     Plan, Readable, ReduceOp, Scalar, ScanOp, Shape, Signature, Slice, Tensor, property, s,
 };
 pub use config::{BACKENDS_VAR, CACHE_DIR_VAR, Config, DEVICE_VAR, Device, SYNC_TIMEOUT_VAR, THREADS_VAR};
-pub use decision::Decision;
+pub use decision::{Decision, Predicted};
 pub use devices::DeviceInfo;
 pub use engine::{Engine, Ran};
 pub use error::{Error, Result};
@@ -57,6 +62,7 @@ pub use ndarray::FromNdarray;
 pub use plans::PlanStats;
 pub use program::Program;
 pub use route::RunOptions;
+pub use router::Objective;
 pub use sim::{ProfileError, SimBackend, SimProfile};
 
 /// The README's example is run with the others.

@@ -91,10 +91,11 @@ impl Many {
     /// Runs the tasks; their results replace those that are here, whose memory is used again unless somebody reads it.
     pub(crate) fn fill<'a, T: AsRef<[View<'a>]> + Sync>(&mut self, program: &Arc<Inner>, tasks: &[T]) -> Result<()> {
         let mut inputs = Inputs::new();
-        let layout = layout(program, tasks, &mut inputs)?;
+        let routed = program.engine.is_routed(&*program.bound.prepared, tasks.len());
+        let layout = layout(program, tasks, &mut inputs, routed)?;
         let memory = std::mem::replace(self, Many::empty()).data;
         let mut batch = Tasks { program, tasks, layout: &layout, inputs: &inputs, memory };
-        let (data, failed) = if program.engine.is_routed() {
+        let (data, failed) = if routed {
             route::run(&program.engine, &RunOptions::default(), &mut batch)?.0
         } else {
             batch.run_on_cpu()?
@@ -164,10 +165,15 @@ const TASK_NS: u64 = 40;
 
 /// The bound program of each task. Where all are of one size and there is nothing but their values to read, `inputs`
 /// takes them on the way: a small batch would feel a second walk over the tasks.
-fn layout<'a, T: AsRef<[View<'a>]>>(program: &Arc<Inner>, tasks: &[T], inputs: &mut Inputs<'a>) -> Result<Layout> {
+fn layout<'a, T: AsRef<[View<'a>]>>(
+    program: &Arc<Inner>,
+    tasks: &[T],
+    inputs: &mut Inputs<'a>,
+    routed: bool,
+) -> Result<Layout> {
     if let [first, ..] = tasks {
         let first = first.as_ref();
-        let lists = program.bound.plain && !program.engine.is_routed();
+        let lists = program.bound.plain && !routed;
         if lists {
             inputs.reserve(tasks.len() * first.len());
         }

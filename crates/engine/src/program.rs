@@ -69,7 +69,7 @@ enum Origin {
 impl Bound {
     fn new(engine: &Shared, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<Bound> {
         let (key, leaves) = plan_key(outputs);
-        let prepared = engine.plans.get(key, outputs, &engine.cpu)?;
+        let prepared = engine.plans.get(key, outputs, &*engine.cpu)?;
         let sources: Result<Vec<Origin>> = leaves
             .iter()
             .map(|leaf| match leaf.as_input() {
@@ -160,8 +160,9 @@ impl Program {
     pub fn run(&self, values: &[View<'_>]) -> Result<Vec<Array>> {
         let inner = &*self.inner;
         inner.check(values)?;
-        if inner.engine.is_routed() || values.iter().any(|view| view.is_elsewhere()) {
-            return Ok(self.run_checked(values, &RunOptions::default())?.outputs);
+        if inner.engine.is_routed(&*inner.bound.prepared, 1) || values.iter().any(|view| view.is_elsewhere()) {
+            let mut batch = self.batch(values);
+            return Ok(route::run(&inner.engine, &RunOptions::default(), &mut batch)?.0);
         }
         let blocks = inner.engine.cpu.blocks();
         inner.bound.with_inputs(values, |inputs| execute::run(&*inner.bound.prepared, blocks, inputs, true))
@@ -175,7 +176,7 @@ impl Program {
     /// let x = Tensor::input("x", DType::F32, [2])?;
     /// let program = engine.compile(&[&x], &[&x.sqrt()?])?;
     /// // Falls back to the CPU where there is no GPU.
-    /// let options = RunOptions { device: Some(Device::Gpu(None)), strict: Some(false) };
+    /// let options = RunOptions { device: Some(Device::Gpu(None)), strict: Some(false), ..RunOptions::default() };
     /// let ran = program.run_with(&[[4.0f32, 9.0].as_slice().into()], &options)?;
     /// assert_eq!(ran.outputs[0].as_slice::<f32>()?, [2.0, 3.0]);
     /// println!("ran on {}: {}", ran.decision.device, ran.decision.reason);
@@ -183,14 +184,14 @@ impl Program {
     /// ```
     pub fn run_with(&self, values: &[View<'_>], options: &RunOptions) -> Result<Ran> {
         self.inner.check(values)?;
-        self.run_checked(values, options)
+        let mut batch = self.batch(values);
+        let (outputs, outcome) = route::run(&self.inner.engine, options, &mut batch)?;
+        Ok(Ran { outputs, decision: outcome.decision(&self.inner.engine, &batch) })
     }
 
-    fn run_checked(&self, values: &[View<'_>], options: &RunOptions) -> Result<Ran> {
-        let (engine, bound) = (&*self.inner.engine, &self.inner.bound);
-        let mut batch = Batch { engine, prepared: &bound.prepared, views: bound.views(values) };
-        let (outputs, decision) = route::run(engine, options, &mut batch)?;
-        Ok(Ran { outputs, decision })
+    fn batch<'a>(&'a self, values: &[View<'a>]) -> Batch<'a> {
+        let bound = &self.inner.bound;
+        Batch { engine: &self.inner.engine, prepared: &bound.prepared, views: bound.views(values) }
     }
 
     /// Computes the outputs for values that are named rather than in order.
@@ -227,9 +228,8 @@ impl Program {
                 return Err(Error::OutputSize { number, expected: info.shape, found });
             }
         }
-        if inner.engine.is_routed() || values.iter().any(|view| view.is_elsewhere()) {
-            let bound = &inner.bound;
-            let batch = Batch { engine: &inner.engine, prepared: &bound.prepared, views: bound.views(values) };
+        if inner.engine.is_routed(&*inner.bound.prepared, 1) || values.iter().any(|view| view.is_elsewhere()) {
+            let batch = self.batch(values);
             route::run(&inner.engine, &RunOptions::default(), &mut Into { batch, outputs })?;
             return Ok(());
         }

@@ -4,10 +4,12 @@
 //! same host inputs. Only where failing was asked for (`strict`) does a fault reach the caller.
 
 use crate::config::Device;
-use crate::decision::Decision;
+use crate::decision::{Decision, Predicted};
 use crate::devices::Slot;
 use crate::engine::Shared;
 use crate::error::{Error, Result};
+use crate::router::{Choice, MOST, Objective, Why};
+use breakeven_ir::Plan;
 use breakeven_ir::backend::{Prepared, Timings};
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,6 +30,8 @@ pub struct RunOptions {
     pub device: Option<Device>,
     /// Fail if that device fails; the engine's setting by default.
     pub strict: Option<bool>,
+    /// What is to be small; the engine's setting by default.
+    pub objective: Option<Objective>,
 }
 
 /// A batch that may run on several devices.
@@ -44,61 +48,135 @@ pub(crate) trait Attempt {
     }
     /// Its plan, made ready for a device, or for the CPU.
     fn prepared(&self, slot: Option<&Slot>) -> Result<Arc<dyn Prepared>, Error>;
+    /// Its plan.
+    fn plan(&self) -> &Arc<Plan>;
+    /// How many tasks it has.
+    fn tasks(&self) -> usize {
+        1
+    }
+    /// Bytes of its inputs that lie on a device.
+    fn resident_bytes(&self, _device: &str) -> u64 {
+        0
+    }
 }
 
-/// Why the CPU serves a batch that was left to us.
-const UNMEASURED: &str = "no GPU has been measured on this machine, so none can be known to pay";
+/// How a batch went; a [`Decision`] can be made of it.
+pub(crate) struct Outcome {
+    /// 0 is the CPU, 1 is `gpu:0`.
+    device: usize,
+    wish: Device,
+    choice: Option<Choice>,
+    actual_ns: u64,
+    timings: Timings,
+    fallbacks: u32,
+    faults: Vec<String>,
+}
 
 /// Runs a batch where it is wished for, and elsewhere if that fails.
-pub(crate) fn run<A: Attempt>(engine: &Shared, options: &RunOptions, batch: &mut A) -> Result<(A::Output, Decision)> {
-    let devices = &engine.devices;
+pub(crate) fn run<A: Attempt>(engine: &Shared, options: &RunOptions, batch: &mut A) -> Result<(A::Output, Outcome)> {
     let wish = options.device.unwrap_or(engine.config.device);
+    match wish {
+        Device::Auto | Device::All => run_where_it_pays(engine, options, wish, batch),
+        Device::Cpu | Device::Gpu(_) => run_as_told(engine, options, wish, batch),
+    }
+}
+
+/// On the device that is expected to be done first.
+fn run_where_it_pays<A: Attempt>(
+    engine: &Shared,
+    options: &RunOptions,
+    wish: Device,
+    batch: &mut A,
+) -> Result<(A::Output, Outcome)> {
+    let start = Instant::now();
+    let mut outcome = Outcome::new(wish);
+    let router = &engine.router;
+    if !router.is_open() {
+        let (output, timings) = batch.on_cpu()?;
+        return Ok((output, Outcome { actual_ns: ns(start), timings, ..outcome }));
+    }
+    let routed = router.routed(batch.plan(), batch.tasks());
+    let open = |device: usize| engine.devices.opened(device - 1).filter(|slot| slot.is_usable());
+    let usable = (1..MOST).filter(|device| open(*device).is_some()).fold(0u32, |mask, device| mask | 1 << device);
+    let objective = options.objective.unwrap_or(engine.config.objective);
+    let resident = |device: usize| match device {
+        0 => 0,
+        _ => open(device).map_or(0, |slot| batch.resident_bytes(slot.backend.id())),
+    };
+    let wait_ns = |device: usize| match device {
+        0 => 0,
+        _ => open(device).map_or(0, |slot| slot.backend.pending_ns()),
+    };
+    let choice = router.choose(&routed, usable, objective, resident, wait_ns);
+    outcome.choice = Some(choice);
+    if let Some(slot) = choice.device.checked_sub(1).and_then(|number| engine.devices.opened(number)) {
+        let id = slot.backend.id();
+        if !batch.is_ready(slot).unwrap_or(true) {
+            outcome.faults.push(format!("{id}: its pipelines are still being made"));
+        } else {
+            match batch.on(slot) {
+                Ok((output, timings)) => {
+                    let actual_ns = if slot.backend.is_simulated() { timings.total_ns } else { ns(start) };
+                    router.learn(&routed, &choice, choice.device, actual_ns, timings.created > 0);
+                    return Ok((output, Outcome { device: choice.device, actual_ns, timings, ..outcome }));
+                }
+                Err(Error::Run(error)) if !error.is_device_fault() => return Err(error.into()),
+                Err(error) => {
+                    outcome.fallbacks += 1;
+                    outcome.faults.push(error.to_string());
+                }
+            }
+        }
+    }
+    let begun = Instant::now();
+    let (output, timings) = batch.on_cpu()?;
+    router.learn(&routed, &choice, 0, ns(begun), false);
+    Ok((output, Outcome { actual_ns: ns(start), timings, ..outcome }))
+}
+
+/// On the device that was named, or on others if that fails and may.
+fn run_as_told<A: Attempt>(
+    engine: &Shared,
+    options: &RunOptions,
+    wish: Device,
+    batch: &mut A,
+) -> Result<(A::Output, Outcome)> {
     let strict = options.strict.unwrap_or(engine.config.strict);
     let start = Instant::now();
-    let mut faults: Vec<String> = Vec::new();
-    let mut fallbacks = 0;
-    let done = |device: &str, reason: String, timings, fallbacks, faults, prepared: Result<Arc<dyn Prepared>>| {
-        let actual_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        // It has just run, so it is there.
-        let (kernels, kernel_ns) = prepared.map_or((0, Vec::new()), |p| (p.plan().kernels.len(), p.kernel_ns()));
-        Decision { device: device.to_owned(), reason, actual_ns, kernels, kernel_ns, timings, fallbacks, faults }
-    };
-    let candidates = match devices.candidates(wish) {
+    let mut outcome = Outcome::new(wish);
+    let candidates = match engine.devices.candidates(wish) {
         Ok(candidates) => candidates,
         Err(error) if strict => return Err(error),
         Err(error) => {
-            (fallbacks, faults) = (1, vec![error.to_string()]);
+            (outcome.fallbacks, outcome.faults) = (1, vec![error.to_string()]);
             Vec::new()
         }
     };
-    for (number, slot) in candidates.iter().enumerate() {
+    for (at, (number, slot)) in candidates.iter().enumerate() {
         let id = slot.backend.id();
-        let is_last_chance = strict && number + 1 == candidates.len();
+        let is_last_chance = strict && at + 1 == candidates.len();
         if let Some(refusal) = slot.refusal() {
-            fallbacks += 1;
-            faults.push(refusal.to_string());
+            outcome.fallbacks += 1;
+            outcome.faults.push(refusal.to_string());
             if is_last_chance {
                 return Err(Error::Strict { wish: wish.to_string(), why: Box::new(refusal.into()) });
             }
             continue;
         }
         if !strict && !batch.is_ready(slot).unwrap_or(true) {
-            faults.push(format!("{id}: its pipelines are still being made"));
+            outcome.faults.push(format!("{id}: its pipelines are still being made"));
             continue;
         }
         match batch.on(slot) {
             Ok((output, timings)) => {
-                let reason = match fallbacks {
-                    0 => format!("{wish} was asked for"),
-                    _ => format!("{wish} was asked for, and others failed: {}", faults.join("; ")),
-                };
-                return Ok((output, done(id, reason, timings, fallbacks, faults, batch.prepared(Some(slot)))));
+                let actual_ns = if slot.backend.is_simulated() { timings.total_ns } else { ns(start) };
+                return Ok((output, Outcome { device: number + 1, actual_ns, timings, ..outcome }));
             }
             // The data is wrong, and would be anywhere.
             Err(Error::Run(error)) if !error.is_device_fault() => return Err(error.into()),
             Err(error) => {
-                fallbacks += 1;
-                faults.push(error.to_string());
+                outcome.fallbacks += 1;
+                outcome.faults.push(error.to_string());
                 if is_last_chance {
                     return Err(Error::Strict { wish: wish.to_string(), why: Box::new(error) });
                 }
@@ -106,11 +184,109 @@ pub(crate) fn run<A: Attempt>(engine: &Shared, options: &RunOptions, batch: &mut
         }
     }
     let (output, timings) = batch.on_cpu()?;
-    let reason = match (wish, faults.is_empty()) {
-        (Device::Auto, _) => UNMEASURED.to_owned(),
-        (Device::Cpu, _) => "cpu was asked for".to_owned(),
-        (_, true) => format!("{wish} is not there"),
-        (_, false) => format!("{wish} was asked for, but {}", faults.join("; ")),
-    };
-    Ok((output, done("cpu", reason, timings, fallbacks, faults, batch.prepared(None))))
+    Ok((output, Outcome { actual_ns: ns(start), timings, ..outcome }))
+}
+
+fn ns(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Outcome {
+    fn new(wish: Device) -> Outcome {
+        Outcome {
+            device: 0,
+            wish,
+            choice: None,
+            actual_ns: 0,
+            timings: Timings::default(),
+            fallbacks: 0,
+            faults: Vec::new(),
+        }
+    }
+
+    /// The record of it.
+    pub(crate) fn decision<A: Attempt>(self, engine: &Shared, batch: &A) -> Decision {
+        let id = |device: usize| match device {
+            0 => "cpu".to_owned(),
+            _ => format!("gpu:{}", device - 1),
+        };
+        let predicted = self.choice.iter().flat_map(|choice| {
+            let known = (0..MOST).filter(|device| choice.expected_ns[*device] > 0);
+            known.map(move |device| Predicted {
+                device: id(device),
+                expected_ns: choice.expected_ns[device],
+                parts: choice.predicted[device],
+                measured: choice.measured >> device & 1 == 1,
+            })
+        });
+        let predicted: Vec<Predicted> = predicted.collect();
+        let slot = self.device.checked_sub(1).and_then(|number| engine.devices.opened(number));
+        // It has just run, so it is there.
+        let ready = batch.prepared(slot.map(|slot| &**slot));
+        let (kernels, kernel_ns) = ready.map_or((0, Vec::new()), |p| (p.plan().kernels.len(), p.kernel_ns()));
+        Decision {
+            device: id(self.device),
+            reason: self.reason(&predicted),
+            regret_ns: self.regret_ns(&predicted),
+            predicted,
+            actual_ns: self.actual_ns,
+            kernels,
+            kernel_ns,
+            timings: self.timings,
+            fallbacks: self.fallbacks,
+            faults: self.faults,
+        }
+    }
+
+    /// What it took longer than the best other device took lately, where that is known.
+    fn regret_ns(&self, predicted: &[Predicted]) -> Option<u64> {
+        let choice = self.choice.as_ref()?;
+        let others = (0..MOST).filter(|device| *device != self.device && choice.measured >> device & 1 == 1);
+        let best = others.map(|device| choice.expected_ns[device]).min()?;
+        (!predicted.is_empty()).then(|| self.actual_ns.saturating_sub(best))
+    }
+
+    fn reason(&self, predicted: &[Predicted]) -> String {
+        let trouble = || self.faults.join("; ");
+        let Some(choice) = &self.choice else {
+            return match (self.wish, self.device, self.faults.is_empty()) {
+                (Device::Auto | Device::All, ..) => UNMEASURED.to_owned(),
+                (wish, _, true) => format!("{wish} was asked for"),
+                (wish, 0, false) => format!("{wish} was asked for, but {}", trouble()),
+                (wish, _, false) if self.fallbacks == 0 => format!("{wish} was asked for"),
+                (wish, _, false) => format!("{wish} was asked for, and others failed: {}", trouble()),
+            };
+        };
+        if !self.faults.is_empty() {
+            return format!("gpu:{} was chosen, but {}", choice.device.saturating_sub(1), trouble());
+        }
+        let times: Vec<String> = predicted
+            .iter()
+            .map(|p| {
+                let how = if p.measured { "takes" } else { "would take" };
+                format!("{} {how} {}", p.device, duration(p.expected_ns))
+            })
+            .collect();
+        let times = times.join(", ");
+        match choice.why {
+            Why::OnlyCpu => "no other device is usable now".to_owned(),
+            Why::Cheapest => format!("expected to be done first: {times}"),
+            Why::Stays => format!("another device is not better by enough to move: {times}"),
+            Why::Explores => format!("to see what it takes there now: {times}"),
+        }
+    }
+}
+
+/// Why the CPU serves a batch that was left to us.
+const UNMEASURED: &str =
+    "no GPU has been measured on this machine, so none can be known to pay (`breakeven scan` measures)";
+
+/// A time in words.
+fn duration(ns: u64) -> String {
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
+        _ => format!("{:.2} s", ns as f64 / 1e9),
+    }
 }

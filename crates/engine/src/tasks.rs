@@ -1,6 +1,7 @@
 //! Tasks on their way to a device: many small batches as one, on the CPU's threads or in one submission.
 
 use crate::array::{Array, View};
+use crate::calibrate::slow_down;
 use crate::devices::Slot;
 use crate::error::Result;
 use crate::many::Layout;
@@ -13,6 +14,7 @@ use breakeven_ir::plan::{BufferInfo, Plan};
 use breakeven_ir::{Buffer, HostBytes};
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// Results and the tasks that failed, in order, come back.
 pub(crate) struct Tasks<'t, 'a, T> {
@@ -48,7 +50,10 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
     }
 
     pub(crate) fn run_on_cpu(&mut self) -> Result<Results> {
-        self.with_memory(|tasks, results| Ok(tasks.fill_on_cpu(results)))
+        let begun = Instant::now();
+        let done = self.with_memory(|tasks, results| Ok(tasks.fill_on_cpu(results)));
+        slow_down(begun, self.program.engine.config.slow_cpu);
+        done
     }
 
     fn fill_on_cpu(&self, results: &mut [u8]) -> Vec<(usize, RunError)> {
@@ -163,6 +168,14 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Attempt for Tasks<'_, 'a, T> {
         let ready: Result<Vec<bool>, RunError> =
             self.bounds().iter().map(|bound| Ok(slot.ready(bound.prepared.plan())?.is_ready())).collect();
         Ok(ready?.into_iter().all(|ready| ready))
+    }
+
+    fn plan(&self) -> &Arc<Plan> {
+        self.bounds().first().unwrap_or(&self.program.bound).prepared.plan()
+    }
+
+    fn tasks(&self) -> usize {
+        self.tasks.len()
     }
 
     fn prepared(&self, slot: Option<&Slot>) -> Result<Arc<dyn Prepared>> {

@@ -1,6 +1,6 @@
 //! What running allocates: counted by an allocator that wraps the system's, and read from the kernel's own books.
 
-use breakeven::{Config, DType, Engine, Tensor, View};
+use breakeven::{Config, DType, Device, Engine, Tensor, View};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -63,7 +63,7 @@ fn recipes() -> Vec<Recipe> {
 #[test]
 fn run_into_allocates_nothing_and_run_only_its_outputs() -> breakeven::Result<()> {
     let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
-    let engine = Engine::with_config(Config { threads: Some(2), ..Config::default() })?;
+    let engine = Engine::with_config(Config { threads: Some(2), device: Device::Cpu, ..Config::default() })?;
     for (name, extents, record) in recipes() {
         let names = ["a", "b"];
         let inputs: Result<Vec<Tensor>, _> =

@@ -266,6 +266,14 @@ impl Backend for Gpu {
         Gpu::quirks(self)
     }
 
+    fn is_lost(&self) -> bool {
+        self.session.current().life.is_lost()
+    }
+
+    fn pending_ns(&self) -> u64 {
+        self.session.current().life.pending().1
+    }
+
     fn health(&self) -> Health {
         self.session.health()
     }

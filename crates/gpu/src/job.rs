@@ -93,9 +93,11 @@ impl Core {
         self.kernel_ns.iter().map(|ns| ns.load(Relaxed)).collect()
     }
 
+    /// Learns what a run took. One that took far longer than any other (the driver's compiler was in it, or the machine was
+    /// busy elsewhere) says little about the next: callers would sleep through ten quick ones after it.
     pub(crate) fn learn(&self, ns: u64) {
         let before = self.estimate_ns.load(Relaxed);
-        self.estimate_ns.store((before * 3 + ns) / 4, Relaxed);
+        self.estimate_ns.store((before * 3 + ns.min(2 * before)) / 4, Relaxed);
     }
 }
 

@@ -275,6 +275,16 @@ pub trait Backend: Send + Sync {
         false
     }
 
+    /// Is it gone? As [`Backend::health`] says, but asked before every batch.
+    fn is_lost(&self) -> bool {
+        self.health().status == Status::Lost
+    }
+
+    /// What it still has to do, in nanoseconds as predicted.
+    fn pending_ns(&self) -> u64 {
+        0
+    }
+
     /// How it fares.
     fn health(&self) -> Health {
         Health { status: Status::Healthy, reason: "nothing can be wrong with it".into() }

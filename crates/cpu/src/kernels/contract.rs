@@ -150,16 +150,20 @@ unsafe fn small_narrow<const FMA: bool>(g: &Gemm) {
 unsafe fn blocks<const FMA: bool, const R: usize, const C: usize>(g: &Gemm) {
     let mut i = 0;
     while i < g.m {
-        let rows = R.min(g.m - i);
+        // Rows at the edge go one by one.
+        let rows = if g.m - i >= R { R } else { 1 };
         let mut j = 0;
         while j < g.n {
             let columns = C.min(g.n - j);
             // SAFETY: the block is inside the product.
             unsafe {
-                if rows == R && columns == C {
-                    block::<FMA, R, C>(g, i, j);
-                } else {
-                    edge::<FMA, C>(g, i, j, rows, columns);
+                match (rows == R, columns) {
+                    (true, _) if columns == C => block::<FMA, R, C>(g, i, j),
+                    (false, _) if columns == C => block::<FMA, 1, C>(g, i, j),
+                    (true, ..=16) => edge::<FMA, R, 16>(g, i, j, columns),
+                    (false, ..=16) => edge::<FMA, 1, 16>(g, i, j, columns),
+                    (true, _) => edge::<FMA, R, C>(g, i, j, columns),
+                    (false, _) => edge::<FMA, 1, C>(g, i, j, columns),
                 }
             }
             j += columns;
@@ -197,32 +201,42 @@ unsafe fn block<const FMA: bool, const R: usize, const C: usize>(g: &Gemm, i: us
     }
 }
 
-/// A block at the edge, row by row.
+/// A block at the right edge: whole vectors are read, of which the rest is computed and not kept. Row by row of the right
+/// operand that lies in the rows below, so only the last ones have to be copied first. (Element by element, a product of
+/// 41 x 13 x 468 took 120 us instead of 8.)
 ///
 /// # Safety
-/// The block at (i, j) of that many rows and columns is inside the product.
+/// The block at (i, j) of `R` rows and that many columns is inside the product.
 #[inline(always)]
-unsafe fn edge<const FMA: bool, const C: usize>(g: &Gemm, i: usize, j: usize, rows: usize, columns: usize) {
-    for r in i..i + rows {
-        let mut acc = [0f32; C];
-        // SAFETY: every element is inside its matrix.
-        unsafe {
-            for p in 0..g.k as isize {
-                let a = *g.left.base.offset(r as isize * g.left.row + p * g.left.column);
-                let b = g.right.base.offset(p * g.right.row + j as isize);
-                if columns == C {
-                    let b = b.cast::<[f32; C]>().read_unaligned();
-                    for c in 0..C {
-                        acc[c] = fma::<FMA>(a, b[c], acc[c]);
-                    }
-                } else {
-                    for c in 0..columns {
-                        acc[c] = fma::<FMA>(a, *b.add(c), acc[c]);
-                    }
+unsafe fn edge<const FMA: bool, const R: usize, const C: usize>(g: &Gemm, i: usize, j: usize, columns: usize) {
+    let mut acc = [[0f32; C]; R];
+    let beyond = (C - columns) as isize;
+    // Rows from which a whole vector ends inside of the operand.
+    let whole = if g.right.row > 0 { g.k as isize - (beyond + g.right.row - 1) / g.right.row } else { 0 };
+    // SAFETY: every element that is read is inside its matrix: a vector that begins in row `p` of the right operand ends
+    // before its last row's end if `p < whole`.
+    unsafe {
+        for p in 0..g.k as isize {
+            let from = g.right.base.offset(p * g.right.row + j as isize);
+            let b = if p < whole {
+                from.cast::<[f32; C]>().read_unaligned()
+            } else {
+                let mut copy = [0f32; C];
+                for (c, value) in copy.iter_mut().enumerate().take(columns) {
+                    *value = *from.add(c);
+                }
+                copy
+            };
+            for r in 0..R {
+                let a = *g.left.base.offset((i + r) as isize * g.left.row + p * g.left.column);
+                for c in 0..C {
+                    acc[r][c] = fma::<FMA>(a, b[c], acc[r][c]);
                 }
             }
-            let dst = g.dst.offset(r as isize * g.dst_row + j as isize);
-            for (c, value) in acc.iter().enumerate().take(columns) {
+        }
+        for (r, row) in acc.iter().enumerate() {
+            let dst = g.dst.offset((i + r) as isize * g.dst_row + j as isize);
+            for (c, value) in row.iter().enumerate().take(columns) {
                 dst.add(c).write(*value);
             }
         }
