@@ -1,7 +1,11 @@
 //! The arguments: what the shell hands over enters, a checked [`Args`] leaves, or clap says what was wrong.
 
-use breakeven::Device;
+use std::path::PathBuf;
+
+use breakeven::{Device, Objective};
 use clap::{Parser, Subcommand};
+
+use crate::scan::{ops, sizes};
 
 /// Array computing that runs batches of work where they pay.
 #[derive(Debug, Parser)]
@@ -19,8 +23,12 @@ pub enum Command {
     Devices(DevicesArgs),
     /// Compute an expression over arrays in .npy and .npz files
     Eval(EvalArgs),
+    /// Measure this machine: from which size on each GPU is faster than the CPU
+    Scan(ScanArgs),
     /// List the functions and operators that expressions are made of
     Ops(OpsArgs),
+    /// Show or clear what is remembered: measured costs, tuned kernels, pipelines
+    Cache(CacheArgs),
 }
 
 const EVAL_HELP: &str = "\
@@ -41,6 +49,8 @@ Examples:
   breakeven eval 'h = relu(x @ w1); y = h @ w2' x=x.npy model.npz -o h=h.npy -o y=y.npy
   breakeven eval '(x - mean(x, axis=0)) / std(x, axis=0)' x=data.npz:train --repeat 100
   breakeven eval 'x[::2, None] * scale' x=x.npy scale=0.5 --explain
+  breakeven eval 'gelu(x @ w)' x=x.npy w=w.npy --device all --objective throughput --repeat 100
+  breakeven eval 'gelu(x @ w)' x=x.npy w=w.npy --simulate rtx4090 --explain
 
 The language is Python's: + - * / // % ** @, comparisons, & | ^ ~, x[1:, ::-1, None], calls with keyword
 arguments, and statements separated by `;`, of which the last one is the result. `breakeven ops` lists
@@ -62,11 +72,22 @@ pub struct EvalArgs {
     #[arg(short, long = "output", value_name = "[NAME=]FILE")]
     pub outputs: Vec<String>,
 
-    /// Where to run: auto, cpu, gpu or gpu:N; a GPU that was asked for must do it, or the command fails
+    /// Where to run: auto (where it pays), cpu, gpu, gpu:N, or all (where it pays, on several devices at once if that
+    /// pays more); a GPU that was asked for must do it, or the command fails
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     pub device: Option<Device>,
 
-    /// Say where it ran and why, and show the plan
+    /// What pays: `latency` is the time from the call to the results, `throughput` the work done when batches come
+    /// without a pause
+    #[arg(long, value_name = "WHAT", value_parser = objective)]
+    pub objective: Option<Objective>,
+
+    /// Pretend that this GPU is gpu:0, by its profile: rtx4090, dx12-laptop, modern-discrete or FILE.toml; results are
+    /// the CPU's, times the profile's
+    #[arg(long, value_name = "PROFILE")]
+    pub simulate: Option<String>,
+
+    /// Say what each device was expected to take, where it ran and why, and show the plan
     #[arg(long)]
     pub explain: bool,
 
@@ -84,14 +105,130 @@ pub struct EvalArgs {
 }
 
 fn device(text: &str) -> Result<Device, String> {
-    match text {
-        "all" => Err("running on several devices at once is not there yet; use gpu:N for each".to_owned()),
-        _ => text.parse().map_err(|expected| format!("expected {expected}")),
+    text.parse().map_err(|expected| format!("expected {expected}"))
+}
+
+fn objective(text: &str) -> Result<Objective, String> {
+    text.parse().map_err(|expected| format!("expected {expected}"))
+}
+
+const SCAN_HELP: &str = "\
+Writes scan.csv, scan.json, summary.md and report.html, which needs no network. What devices cost is also remembered in
+the cache folder, where `eval` and every program find it: from then on work runs where it pays. Devices take turns, run
+by run; what is warming up is dropped; what spreads widely is measured again, and marked if it stays so. Ctrl-C keeps
+what was measured until then, a second one ends at once.
+
+Sizes are elements of an array: 10, 64k, 1M, 64Ki. A matrix product is of matrices with so many elements, many tasks have
+so many together.
+
+Examples:
+  breakeven scan
+  breakeven scan --quick -o /tmp/scan
+  breakeven scan --ops add,matmul --sizes 1k,64k,1M,16M --samples 31
+  breakeven scan --devices cpu,gpu:1 --json | jq '.rows[] | [.op, .size, .device, .stats.median_ns]'
+  breakeven scan --simulate rtx4090        # this CPU against a GPU that is not here
+  breakeven scan --simulate my-card.toml
+
+Exit codes: 0 success, 2 a mistake of yours, 1 a failure, 130 Ctrl-C.";
+
+/// `breakeven scan`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = SCAN_HELP)]
+pub struct ScanArgs {
+    /// Fewer sizes and samples: about 20 seconds instead of three minutes
+    #[arg(long)]
+    pub quick: bool,
+
+    /// What to measure, of add, sigmoid, chain, sum, softmax, cumsum, matmul and many; all of it by default
+    #[arg(long, value_name = "OP,..", value_delimiter = ',', value_parser = ops::parse)]
+    pub ops: Vec<ops::Op>,
+
+    /// How many elements, such as 1k,64k,1M; by default powers of two from 256 to 16M
+    #[arg(long, value_name = "SIZE,..", value_delimiter = ',', value_parser = sizes::parse)]
+    pub sizes: Vec<u64>,
+
+    /// How many runs of each are timed [default: 15, or 7 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=10_000))]
+    pub samples: Option<u32>,
+
+    /// Which devices, such as cpu,gpu:0; all by default
+    #[arg(long, value_name = "DEVICE,..", value_delimiter = ',', value_parser = one_device)]
+    pub devices: Vec<Device>,
+
+    /// Measure this GPU instead of those that are here, by its profile: rtx4090, dx12-laptop, modern-discrete or
+    /// FILE.toml; its costs are not remembered
+    #[arg(long, value_name = "PROFILE")]
+    pub simulate: Option<String>,
+
+    /// How long it may take; sizes for which there is no time are named in the report [default: 170, or 19 with --quick]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub budget: Option<u32>,
+
+    /// The folder for the files, which is created
+    #[arg(short, long = "output", value_name = "DIR", default_value = "breakeven-scan")]
+    pub output: PathBuf,
+
+    /// Print scan.json on stdout, all else on stderr
+    #[arg(long)]
+    pub json: bool,
+
+    /// Instead of a scan: how often the right device is chosen, over N random expressions that no curve was fitted on,
+    /// and with a CPU that is slowed 16, 64 and 256 times by waiting; takes minutes
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "200", conflicts_with_all = ["simulate", "ops", "sizes", "samples", "budget"],
+          value_parser = clap::value_parser!(u32).range(10..=100_000))]
+    pub regret: Option<u32>,
+}
+
+fn one_device(text: &str) -> Result<Device, String> {
+    match text.parse() {
+        Ok(device @ (Device::Cpu | Device::Gpu(Some(_)))) => Ok(device),
+        _ => Err("expected some of cpu, gpu:0, gpu:1, ..; `breakeven devices` lists them".to_owned()),
     }
 }
 
+const CACHE_HELP: &str = "\
+The folder is $BREAKEVEN_CACHE_DIR, or the user's cache folder. Nothing in it is needed: what is missing is measured,
+tuned and compiled again.
+
+Examples:
+  breakeven cache show
+  breakeven cache show --json | jq .bytes
+  breakeven cache clear";
+
+/// `breakeven cache`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = CACHE_HELP)]
+pub struct CacheArgs {
+    /// What to do with it.
+    #[command(subcommand)]
+    pub action: CacheAction,
+}
+
+/// What to do with the cache folder.
+#[derive(Debug, Subcommand)]
+pub enum CacheAction {
+    /// List what is remembered
+    Show {
+        /// Print one JSON document on stdout
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove what is remembered, and nothing else that lies in the folder
+    Clear {
+        /// Print one JSON document on stdout
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+const DEVICES_EXAMPLES: &str = "\
+Examples:
+  breakeven devices
+  breakeven devices --json | jq -r '.devices[].name'";
+
 /// `breakeven devices`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = DEVICES_EXAMPLES)]
 pub struct DevicesArgs {
     /// Print one JSON document on stdout
     #[arg(long)]
@@ -135,11 +272,38 @@ mod tests {
     #[test]
     fn devices_are_named() {
         let parse = |device: &str| Args::try_parse_from(["breakeven", "eval", "x", "--device", device]);
-        for device in ["auto", "cpu", "gpu", "gpu:0", "gpu:12"] {
+        for device in ["auto", "cpu", "gpu", "gpu:0", "gpu:12", "all"] {
             assert!(parse(device).is_ok(), "{device}");
         }
-        for device in ["tpu", "gpu:", "gpu:x", "all"] {
+        for device in ["tpu", "gpu:", "gpu:x"] {
             assert!(parse(device).is_err(), "{device}");
+        }
+    }
+
+    #[test]
+    fn scans_are_asked_for_in_lists() {
+        let parse = |args: &[&str]| Args::try_parse_from([&["breakeven", "scan"], args].concat());
+        let Command::Scan(args) =
+            parse(&["--ops", "add,many", "--sizes", "1k,64Ki", "--devices", "cpu,gpu:1"]).unwrap().command
+        else {
+            panic!("a scan")
+        };
+        assert_eq!(args.ops.iter().map(|op| op.name).collect::<Vec<_>>(), ["add", "many"]);
+        assert_eq!((args.sizes, args.devices), (vec![1000, 65_536], vec![Device::Cpu, Device::Gpu(Some(1))]));
+        assert_eq!((args.output.to_str(), args.samples), (Some("breakeven-scan"), None));
+        let bad = [["--ops", "exp"], ["--ops", ""], ["--sizes", "1k,x"], ["--sizes", "0"], ["--samples", "2"]];
+        for bad in bad.into_iter().chain([["--devices", "gpu"], ["--devices", "all"], ["--budget", "0"]]) {
+            assert!(parse(&bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_help_names_every_op_and_profile() {
+        let help = |name| Args::command().find_subcommand_mut(name).unwrap().render_long_help().to_string();
+        let (scan, eval) = (help("scan"), help("eval"));
+        assert!(ops::OPS.iter().all(|op| scan.contains(op.name)), "{scan}");
+        for (profile, _) in breakeven::SimProfile::shipped() {
+            assert!(scan.contains(profile) && eval.contains(profile), "{profile}");
         }
     }
 }

@@ -5,6 +5,7 @@ use std::{io, io::Write, process::ExitCode};
 use breakeven::RunError;
 
 use crate::arrays::ArrayError;
+use crate::interrupt;
 
 /// A command that did not succeed. The text is what the user reads.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub enum Failure {
     Mistake(String),
     /// The machine's: exit code 1.
     Failed(String),
+    /// Ctrl-C ended it; what there was until then is kept: exit code 130.
+    Interrupted(String),
     /// Whoever read the output has gone, as `head` does: nothing to say, and no failure.
     Closed,
 }
@@ -44,6 +47,7 @@ impl Failure {
             Failure::Closed => return ExitCode::SUCCESS,
             Failure::Mistake(text) => (text, 2),
             Failure::Failed(text) => (text, 1),
+            Failure::Interrupted(text) => (text, interrupt::CODE),
         };
         // Without a stderr there is nobody to tell; the code still says it.
         let _ = writeln!(io::stderr(), "{text}");

@@ -15,8 +15,12 @@ pub mod functions;
 pub mod record;
 
 mod inputs;
+mod interrupt;
 mod memory;
 mod outputs;
 mod print;
 mod progress;
+mod regret;
+mod scan;
+mod simulate;
 mod timing;

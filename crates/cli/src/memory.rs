@@ -19,12 +19,21 @@ pub fn check(plan: &Plan) -> Result<(), Failure> {
     }
 }
 
+/// Do so many bytes fit into their share of this machine's memory?
+pub fn fits(bytes: u64) -> bool {
+    total_bytes().is_none_or(|total| bytes <= share_of(total))
+}
+
+fn share_of(total_bytes: u64) -> u64 {
+    total_bytes / SHARE.1 * SHARE.0
+}
+
 fn check_against(plan: &Plan, total_bytes: u64) -> Result<(), Failure> {
     let is_output = |place| matches!(place, Place::Output(_));
     let outputs = plan.buffers.iter().filter(|buffer| is_output(buffer.place)).map(|buffer| buffer.bytes() as u64);
     let output_bytes = outputs.fold(0, u64::saturating_add);
     let needed_bytes = output_bytes.saturating_add(plan.scratch_bytes as u64);
-    if needed_bytes <= total_bytes / SHARE.1 * SHARE.0 {
+    if needed_bytes <= share_of(total_bytes) {
         return Ok(());
     }
     Err(Failure::failed(format_args!(

@@ -40,6 +40,8 @@ struct Run {
 
 fn run(folder: &TempDir, args: &[&str]) -> Run {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("breakeven"));
+    // Nothing that was measured on this machine before.
+    command.env("BREAKEVEN_CACHE_DIR", "").env_remove("BREAKEVEN_DEVICE");
     let output = command.current_dir(folder.path()).args(args).output().unwrap();
     Run {
         code: output.status.code().unwrap(),
@@ -137,12 +139,15 @@ fn the_document_has_the_keys_that_the_design_names() {
         "dispatches",
         "fallbacks",
         "faults",
+        "kernel_ns",
         "kernels",
         "passes",
         "predicted_ns",
+        "predicted_parts",
         "readback_bytes",
         "readbacks",
         "reason",
+        "regret_ns",
         "submits",
         "upload_bytes",
         "uploads",
@@ -183,6 +188,36 @@ fn an_explanation_says_where_and_what() {
 }
 
 #[test]
+fn a_simulated_gpu_is_measured_and_chosen_where_it_pays() {
+    let folder = folder();
+    // A card of 2,000 GFLOP/s and more against any CPU.
+    let expression = "sum(ones((1500, 1500)) @ ones((1500, 1500)))";
+    let run = succeed(&folder, &["eval", expression, "--simulate", "modern-discrete", "--json", "--explain"]);
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    let (decision, text) = (&document["decision"], run.stderr);
+    assert_eq!(decision["device"], "gpu:0", "{text}");
+    for device in ["cpu", "gpu:0"] {
+        assert!(decision["predicted_ns"][device].as_u64().unwrap() > 0, "{decision}");
+        let parts = decision["predicted_parts"][device].as_object().unwrap();
+        let keys: Vec<&str> = parts.keys().map(String::as_str).collect();
+        assert_eq!(keys, ["fixed_ns", "kernels_ns", "measured", "readback_ns", "upload_ns", "wait_ns"]);
+        assert!(text.lines().any(|line| line.starts_with(device) && line.contains("predicted")), "{text}");
+    }
+    for part in ["expected ", "readback\n", "plan: ", "(simulated)", "in the plan's order: "] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    // What a simulated device tells is no time that passed here.
+    assert_eq!(decision["actual_ns"], document["timing"]["median_ns"]);
+}
+
+#[test]
+fn all_devices_may_be_asked_for() {
+    let folder = folder();
+    let run = succeed(&folder, &["eval", "sum(x)", "x=x.npy", "--device", "all", "--objective", "throughput"]);
+    assert_eq!(run.stdout, "-3.0\n");
+}
+
+#[test]
 fn mistakes_are_pointed_at_with_exit_code_2() {
     let folder = folder();
     let run = run(&folder, &["eval", "softmax(relu(x @ x), axis=1)", "x=x.npy"]);
@@ -209,8 +244,10 @@ error: matmul of [2, 3] and [2, 3]: the last axis of the left must equal the sec
     fail(&folder, &["eval", "h = 1", "-o", "y=y.npy"], 2, "it assigns h");
     fail(&folder, &["eval", "h = 1", "-o", "h=y.npy", "-o", "y.npy"], 2, "two outputs go to y.npy");
     fail(&folder, &["eval", "1", "-o", "y.csv"], 2, "use .npy or .npz");
-    fail(&folder, &["eval", "1", "--device", "all"], 2, "use gpu:N for each");
     fail(&folder, &["eval", "1", "--device", "tpu"], 2, "expected auto, cpu, gpu, gpu:N or all");
+    fail(&folder, &["eval", "1", "--objective", "speed"], 2, "expected latency or throughput");
+    fail(&folder, &["eval", "1", "--simulate", "rtx9090"], 2, "expected rtx4090, dx12-laptop, modern-discrete");
+    fail(&folder, &["eval", "1", "--simulate", "missing.toml"], 2, "missing.toml: ");
     fail(&folder, &["eval", "1", "--repeat", "0"], 2, "--repeat");
     fail(&folder, &["eval", "1", "--nonsense"], 2, "--nonsense");
     fail(&folder, &["eval"], 2, "<EXPRESSION>");
@@ -283,5 +320,14 @@ fn help_has_examples() {
     let text = succeed(&folder, &["eval", "--help"]).stdout;
     assert!(text.contains("softmax(relu(x @ w + b), axis=1)") && text.contains("--explain"), "{text}");
     assert!(succeed(&folder, &["--help"]).stdout.contains("ops"));
+    for (command, example) in [
+        ("scan", "breakeven scan --quick -o /tmp/scan"),
+        ("cache", "breakeven cache show"),
+        ("devices", "breakeven devices --json"),
+        ("ops", "breakeven ops softmax"),
+    ] {
+        let text = succeed(&folder, &[command, "--help"]).stdout;
+        assert!(text.contains("Examples:") && text.contains(example), "{text}");
+    }
     assert!(succeed(&folder, &["--version"]).stdout.starts_with("breakeven "));
 }

@@ -9,8 +9,10 @@ use crate::error::Result;
 use crate::execute;
 use crate::resident::Kept;
 use crate::route::Attempt;
+use crate::router::CUT;
 use crate::verify;
 use breakeven_ir::backend::{Made, Prepared, RunError, Source, Timings};
+use breakeven_ir::plan::{Cut, From, MadeBy};
 use breakeven_ir::{Buffer, HostBytes, Plan, Tensor};
 use std::sync::Arc;
 use std::time::Instant;
@@ -66,6 +68,66 @@ impl Batch<'_> {
         Ok(execute::arrays(self.prepared.plan(), &buffers?))
     }
 
+    /// The front on one device, the back on another; what crosses lies on the host in between.
+    fn run_halves(&self, cut: &Cut, front: Option<&Slot>, back: Option<&Slot>) -> Result<(Vec<Array>, Timings)> {
+        let begun = Instant::now();
+        let sources = self.sources();
+        let inputs: Vec<Source<'_>> = cut.front_inputs.iter().map(|input| sources[*input]).collect();
+        let (made, first) = self.run_part(&cut.front, front, &inputs)?;
+        let inputs: Vec<Source<'_>> = cut
+            .back_sources
+            .iter()
+            .map(|source| match source {
+                From::Input(input) => sources[*input],
+                From::Front(output) => Source::Shared(&made[*output]),
+            })
+            .collect();
+        let (last, second) = self.run_part(&cut.back, back, &inputs)?;
+        let buffers: Vec<Buffer> = cut
+            .outputs
+            .iter()
+            .map(|made_by| match made_by {
+                MadeBy::Front(output) => made[*output].clone(),
+                MadeBy::Back(output) => last[*output].clone(),
+            })
+            .collect();
+        let mut timings = first;
+        timings.add(&second);
+        // A simulated half tells its time, the other one takes its own.
+        let told = [(front, &first), (back, &second)].map(|(slot, timings)| match slot {
+            Some(slot) if slot.backend.is_simulated() => timings.total_ns,
+            _ => 0,
+        });
+        let told: u64 = told.iter().sum();
+        let wall = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let real = [(front, &first), (back, &second)].map(|(slot, timings)| match slot {
+            Some(slot) if slot.backend.is_simulated() => 0,
+            _ => timings.total_ns,
+        });
+        timings.total_ns = if told > 0 { told + real.iter().sum::<u64>() } else { wall };
+        Ok((execute::arrays(self.prepared.plan(), &buffers), timings))
+    }
+
+    /// One half.
+    fn run_part(&self, plan: &Arc<Plan>, slot: Option<&Slot>, inputs: &[Source<'_>]) -> Result<(Vec<Buffer>, Timings)> {
+        let begun = Instant::now();
+        let Some(slot) = slot else {
+            let prepared = self.engine.plans.half(plan, &*self.engine.cpu)?;
+            let bytes: Result<Vec<&[u8]>, RunError> = inputs.iter().map(Source::try_bytes).collect();
+            let made = execute::buffers(&*prepared, self.engine.cpu.blocks(), &bytes?)?;
+            slow_down(begun, self.engine.config.slow_cpu);
+            let total_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            return Ok((made, Timings { total_ns, ..Timings::default() }));
+        };
+        let (made, timings) = slot.ready(plan)?.run_batch(inputs, false)?;
+        let buffer = |made: Made| match made {
+            Made::Host(buffer) => Ok(buffer),
+            Made::Resident(resident) => resident.fetch(),
+        };
+        let made: Result<Vec<Buffer>, RunError> = made.into_iter().map(buffer).collect();
+        Ok((made?, timings))
+    }
+
     fn is_ready_on(&self, slot: &Slot) -> Result<bool> {
         Ok(slot.ready(self.prepared.plan())?.is_ready())
     }
@@ -95,6 +157,19 @@ impl Attempt for Batch<'_> {
 
     fn plan(&self) -> &Arc<Plan> {
         self.prepared.plan()
+    }
+
+    fn divides(&self) -> u32 {
+        1 << CUT
+    }
+
+    fn on_halves(
+        &mut self,
+        cut: &Cut,
+        front: Option<&Slot>,
+        back: Option<&Slot>,
+    ) -> Option<Result<(Vec<Array>, Timings)>> {
+        Some(self.run_halves(cut, front, back))
     }
 
     fn resident_bytes(&self, device: &str) -> u64 {
@@ -133,6 +208,15 @@ impl Attempt for Into<'_, '_, '_> {
 
     fn is_ready(&mut self, slot: &Slot) -> Result<bool> {
         self.batch.is_ready_on(slot)
+    }
+
+    fn divides(&self) -> u32 {
+        self.batch.divides()
+    }
+
+    fn on_halves(&mut self, cut: &Cut, front: Option<&Slot>, back: Option<&Slot>) -> Option<Result<((), Timings)>> {
+        let done = self.batch.run_halves(cut, front, back);
+        Some(done.map(|(arrays, timings)| (self.copy(&arrays), timings)))
     }
 
     fn prepared(&self, slot: Option<&Slot>) -> Result<Arc<dyn Prepared>> {

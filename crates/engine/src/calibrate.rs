@@ -5,7 +5,7 @@ use crate::devices::Slot;
 use crate::error::Result;
 use crate::execute;
 use breakeven_cpu::Cpu;
-use breakeven_ir::backend::{Backend, Prepared, Source, Task};
+use breakeven_ir::backend::{Backend, Prepared, Source, Task, Timings};
 use breakeven_ir::{Buffer, Plan, Tensor, plan_key};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,19 +39,19 @@ impl DeviceBench<'_> {
         Ok(Loaded { prepared, inputs })
     }
 
-    /// One batch: what it took, and what the device's clock saw of it.
-    fn once(&self, loaded: &Loaded) -> Result<(u64, u64)> {
+    /// One batch: what it took, and how it went on the device.
+    fn once(&self, loaded: &Loaded) -> Result<(u64, Timings)> {
         let begun = Instant::now();
         let Some(slot) = self.slot else {
             let bytes: Vec<&[u8]> = loaded.inputs.iter().map(Buffer::as_bytes).collect();
             execute::run(&*loaded.prepared, self.cpu.blocks(), &bytes, true)?;
             slow_down(begun, self.slow_cpu);
-            return Ok((begun.elapsed().as_nanos() as u64, 0));
+            return Ok((begun.elapsed().as_nanos() as u64, Timings::default()));
         };
         let sources: Vec<Source<'_>> = loaded.inputs.iter().map(Source::Shared).collect();
         let (_, timings) = loaded.prepared.run_batch(&sources, false)?;
         let wall = begun.elapsed().as_nanos() as u64;
-        Ok((if slot.backend.is_simulated() { timings.total_ns } else { wall }, timings.device_ns))
+        Ok((if slot.backend.is_simulated() { timings.total_ns } else { wall }, timings))
     }
 
     fn median(&self, effort: Effort, mut once: impl FnMut() -> Result<u64>) -> Result<f64> {
@@ -92,11 +92,21 @@ impl Bench for DeviceBench<'_> {
         // Devices with a clock look at it now and then.
         const TRIES: usize = 20;
         for _ in 0..TRIES {
-            if let (_, ns @ 1..) = self.once(&loaded)? {
-                return Ok(Some(ns as f64));
+            let (_, timings) = self.once(&loaded)?;
+            if timings.device_ns > 0 {
+                return Ok(Some(timings.device_ns as f64));
             }
         }
         Ok(None)
+    }
+
+    fn submit_ns(&mut self, output: &Tensor) -> Result<f64> {
+        const TIMES: usize = 9;
+        let loaded = self.load(output)?;
+        let times: Result<Vec<u64>> = (0..TIMES).map(|_| Ok(self.once(&loaded)?.1.submit_ns)).collect();
+        let mut times = times?;
+        times.sort_unstable();
+        Ok(times[TIMES / 2] as f64)
     }
 
     fn time_tasks_ns(&mut self, elements: usize, tasks: usize, effort: Effort) -> Result<f64> {

@@ -12,7 +12,7 @@ use crate::plans::{PlanStats, Plans};
 use crate::program::Program;
 use crate::resident::Pinned;
 use crate::route::{self, RunOptions};
-use crate::router::{MOST, Router};
+use crate::router::{DEVICES, Router};
 use crate::scout::{Parts, Scout};
 use breakeven_cpu::{BlockStats, Cpu};
 use breakeven_ir::backend::{Backend, Prepared, RunError};
@@ -267,7 +267,7 @@ impl Engine {
     pub fn predict(&self, outputs: &[&Tensor]) -> Result<Vec<(String, Prediction)>> {
         let work = Work::of(&Plan::new(outputs)?);
         let id = |device: usize| if device == 0 { "cpu".to_owned() } else { format!("gpu:{}", device - 1) };
-        let known = (0..MOST).filter_map(|device| Some((id(device), self.shared.router.costs(device)?)));
+        let known = (0..DEVICES).filter_map(|device| Some((id(device), self.shared.router.costs(device)?)));
         Ok(known.map(|(id, costs)| (id, costs.predict(&work, 0))).collect())
     }
 
@@ -279,11 +279,7 @@ impl Engine {
         effort: Effort,
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Measured> {
-        let number = match device.parse() {
-            Ok(Device::Cpu) => 0,
-            Ok(Device::Gpu(Some(number))) => number + 1,
-            _ => return Err(Error::Setting { name: "device", value: device.into(), expected: "cpu or gpu:N" }),
-        };
+        let number = device_number(device)?;
         let (costs, complete) = self.shared.measure(number, effort, watch)?;
         Ok(Measured { device: device.into(), costs, complete })
     }
@@ -299,14 +295,27 @@ impl Engine {
         self.shared.file().1
     }
 
+    /// Says what a device costs, from now on and for this engine only: for costs that were measured elsewhere.
+    ///
+    /// ```
+    /// use breakeven::{Config, Engine, cost::Costs};
+    /// let engine = Engine::with_config(Config::default())?;
+    /// engine.set_costs("cpu", Costs { fixed_ns: 100.0, ..Costs::default() })?;
+    /// assert_eq!(engine.costs("cpu").map(|costs| costs.fixed_ns), Some(100.0));
+    /// # Ok::<(), breakeven::Error>(())
+    /// ```
+    pub fn set_costs(&self, device: &str, costs: Costs) -> Result<()> {
+        let number = device_number(device)?;
+        if let Some(number) = number.checked_sub(1) {
+            self.shared.devices.slot(number)?;
+        }
+        self.shared.router.set_costs(number, costs);
+        Ok(())
+    }
+
     /// What a device costs, if that is known.
     pub fn costs(&self, device: &str) -> Option<Costs> {
-        let number = match device.parse() {
-            Ok(Device::Cpu) => 0,
-            Ok(Device::Gpu(Some(number))) => number + 1,
-            _ => return None,
-        };
-        self.shared.router.costs(number).map(|costs| (*costs).clone())
+        self.shared.router.costs(device_number(device).ok()?).map(|costs| (*costs).clone())
     }
 
     /// How the plan cache has been used.
@@ -328,6 +337,15 @@ impl Engine {
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Engine({})", self.shared.cpu.name())
+    }
+}
+
+/// The number of a device: 0 is the CPU.
+fn device_number(device: &str) -> Result<usize> {
+    match device.parse() {
+        Ok(Device::Cpu) => Ok(0),
+        Ok(Device::Gpu(Some(number))) => Ok(number + 1),
+        _ => Err(Error::Setting { name: "device", value: device.into(), expected: "cpu or gpu:N" }),
     }
 }
 

@@ -31,15 +31,22 @@ pub(crate) fn run(
     inputs: &[&[u8]],
     threads: bool,
 ) -> Result<Vec<Array>> {
-    let plan = prepared.plan();
-    let taken: Result<Vec<Block>, _> = plan.output_buffers().map(|info| blocks.take(info.bytes())).collect();
+    Ok(arrays(prepared.plan(), &buffers_with(prepared, blocks, inputs, threads)?))
+}
+
+/// As [`run`], with all threads, for the memory of each of the plan's output buffers.
+pub(crate) fn buffers(prepared: &dyn Prepared, blocks: &Arc<Blocks>, inputs: &[&[u8]]) -> Result<Vec<Buffer>> {
+    buffers_with(prepared, blocks, inputs, true)
+}
+
+fn buffers_with(prepared: &dyn Prepared, blocks: &Arc<Blocks>, inputs: &[&[u8]], threads: bool) -> Result<Vec<Buffer>> {
+    let taken: Result<Vec<Block>, _> = prepared.plan().output_buffers().map(|info| blocks.take(info.bytes())).collect();
     let mut taken = taken?;
     {
         let mut slices: Vec<&mut [u8]> = taken.iter_mut().map(Block::as_mut_bytes).collect();
         prepared.run(inputs, &mut slices, threads)?;
     }
-    let made: Vec<Buffer> = taken.into_iter().map(|block| Buffer::new(Arc::new(block) as Arc<dyn HostBytes>)).collect();
-    Ok(arrays(plan, &made))
+    Ok(taken.into_iter().map(|block| Buffer::new(Arc::new(block) as Arc<dyn HostBytes>)).collect())
 }
 
 /// The plan's outputs, from the memory of each of its output buffers. One buffer may serve several: they share it.

@@ -56,6 +56,7 @@ pub use devices::DeviceInfo;
 pub use engine::{Engine, Ran};
 pub use error::{Error, Result};
 pub use gpus::hint as driver_hint;
+pub use machine::cpu_name;
 pub use many::Many;
 #[cfg(feature = "ndarray")]
 pub use ndarray::FromNdarray;

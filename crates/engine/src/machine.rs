@@ -3,7 +3,11 @@
 use std::sync::OnceLock;
 
 /// The processor's name, as the system tells it; its architecture where the system tells nothing.
-pub(crate) fn cpu_name() -> String {
+///
+/// ```
+/// assert!(!breakeven::cpu_name().is_empty());
+/// ```
+pub fn cpu_name() -> String {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| named_by_system().unwrap_or_else(|| format!("{} processor", std::env::consts::ARCH))).clone()
 }

@@ -1,6 +1,7 @@
 //! Many tasks as one batch: one program over inputs of different sizes, results packed side by side.
 
 use crate::array::{Array, View};
+use crate::decision::Decision;
 use crate::error::{Error, Result};
 use crate::program::{Bound, Inner};
 use crate::route::{self, RunOptions};
@@ -69,6 +70,18 @@ impl Layout {
         }
     }
 
+    /// Some of the tasks, whose results begin at 0.
+    pub(crate) fn part(&self, range: std::ops::Range<usize>) -> Layout {
+        match self {
+            Layout::Uniform { bound, .. } => Layout::Uniform { count: range.len(), bound: bound.clone() },
+            Layout::Mixed { tasks, offsets, bounds } => {
+                let first = offsets.get(range.start).copied().unwrap_or(0);
+                let offsets = offsets[range.clone()].iter().map(|offset| offset - first).collect();
+                Layout::Mixed { tasks: tasks[range].to_vec(), offsets, bounds: bounds.clone() }
+            }
+        }
+    }
+
     /// Time of all tasks on one thread.
     pub(crate) fn work_ns(&self) -> u64 {
         let ns = |bound: &Bound| bound.prepared.estimate_ns() + TASK_NS;
@@ -93,7 +106,7 @@ impl Many {
         let mut inputs = Inputs::new();
         let routed = program.engine.is_routed(&*program.bound.prepared, tasks.len());
         let layout = layout(program, tasks, &mut inputs, routed)?;
-        let memory = std::mem::replace(self, Many::empty()).data;
+        let memory = std::mem::take(self).data;
         let mut batch = Tasks { program, tasks, layout: &layout, inputs: &inputs, memory };
         let (data, failed) = if routed {
             route::run(&program.engine, &RunOptions::default(), &mut batch)?.0
@@ -103,6 +116,23 @@ impl Many {
         let outputs = program.bound.prepared.plan().outputs.len();
         *self = Many { data: Some(data), layout, failed, outputs };
         Ok(())
+    }
+
+    /// As [`Many::fill`], where `options` say; the record of it comes back.
+    pub(crate) fn fill_with<'a, T: AsRef<[View<'a>]> + Sync>(
+        &mut self,
+        program: &Arc<Inner>,
+        tasks: &[T],
+        options: &RunOptions,
+    ) -> Result<Decision> {
+        let layout = layout(program, tasks, &mut Inputs::new(), true)?;
+        let memory = std::mem::take(self).data;
+        let mut batch = Tasks { program, tasks, layout: &layout, inputs: &[], memory };
+        let ((data, failed), outcome) = route::run(&program.engine, options, &mut batch)?;
+        let decision = outcome.decision(&program.engine, &batch);
+        let outputs = program.bound.prepared.plan().outputs.len();
+        *self = Many { data: Some(data), layout, failed, outputs };
+        Ok(decision)
     }
 
     /// How many tasks there were.
@@ -151,6 +181,13 @@ impl Many {
             at += info.bytes().next_multiple_of(RESULT_ALIGN);
         }
         Err(missing)
+    }
+}
+
+/// No tasks.
+impl Default for Many {
+    fn default() -> Many {
+        Many::empty()
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct Plans {
 #[derive(Default)]
 struct Entries {
     by_key: HashMap<PlanKey, (Arc<dyn Prepared>, u64)>,
+    /// Halves of plans, each kept by what is prepared from it.
+    halves: HashMap<usize, Arc<dyn Prepared>>,
     clock: u64,
     hits: u64,
     misses: u64,
@@ -69,6 +71,21 @@ impl Plans {
         }
         let clock = entries.clock;
         entries.by_key.insert(key, (prepared.clone(), clock));
+        Ok(prepared)
+    }
+
+    /// Half of a plan, made ready; it is known by its address for as long as it is here.
+    pub(crate) fn half(&self, plan: &Arc<Plan>, backend: &dyn Backend) -> Result<Arc<dyn Prepared>> {
+        let address = Arc::as_ptr(plan) as usize;
+        if let Some(prepared) = self.lock().halves.get(&address) {
+            return Ok(prepared.clone());
+        }
+        let prepared = backend.prepare(plan)?;
+        let mut entries = self.lock();
+        if entries.halves.len() >= self.capacity {
+            entries.halves.clear();
+        }
+        entries.halves.insert(address, prepared.clone());
         Ok(prepared)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::array::{Array, View, ViewMut};
 use crate::batch::{Batch, Into};
+use crate::decision::Decision;
 use crate::engine::Ran;
 use crate::engine::Shared;
 use crate::error::{Error, Result};
@@ -296,6 +297,28 @@ impl Program {
     /// ```
     pub fn run_many_into<'a, T: AsRef<[View<'a>]> + Sync>(&self, tasks: &[T], results: &mut Many) -> Result<()> {
         results.fill(&self.inner, tasks)
+    }
+
+    /// As [`Program::run_many_into`], where `options` say, and tells where that was and why.
+    ///
+    /// ```
+    /// use breakeven::{DType, Device, Engine, Many, RunOptions, Tensor, View};
+    /// let engine = Engine::new()?;
+    /// let x = Tensor::input("x", DType::F32, [2])?;
+    /// let program = engine.compile(&[&x], &[&x.relu()?])?;
+    /// let options = RunOptions { device: Some(Device::Cpu), ..RunOptions::default() };
+    /// let mut results = Many::default();
+    /// let decision = program.run_many_with(&[[View::from([1.0f32, -2.0].as_slice())]], &mut results, &options)?;
+    /// assert_eq!((&*decision.device, results.slice::<f32>(0, 0)?), ("cpu", [1.0, 0.0].as_slice()));
+    /// # Ok::<(), breakeven::Error>(())
+    /// ```
+    pub fn run_many_with<'a, T: AsRef<[View<'a>]> + Sync>(
+        &self,
+        tasks: &[T],
+        results: &mut Many,
+        options: &RunOptions,
+    ) -> Result<Decision> {
+        results.fill_with(&self.inner, tasks, options)
     }
 }
 

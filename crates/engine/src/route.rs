@@ -8,9 +8,10 @@ use crate::decision::{Decision, Predicted};
 use crate::devices::Slot;
 use crate::engine::Shared;
 use crate::error::{Error, Result};
-use crate::router::{Choice, MOST, Objective, Why};
+use crate::router::{BOTH, CUT, Choice, DEVICES, Halves, MOST, Objective, Routed, Why};
 use breakeven_ir::Plan;
 use breakeven_ir::backend::{Prepared, Timings};
+use breakeven_ir::plan::Cut;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -53,6 +54,25 @@ pub(crate) trait Attempt {
     /// How many tasks it has.
     fn tasks(&self) -> usize {
         1
+    }
+    /// In which ways it can be divided, as bits: [`CUT`], [`BOTH`].
+    fn divides(&self) -> u32 {
+        0
+    }
+    /// Its two halves, each on a device or on the CPU.
+    fn on_halves(
+        &mut self,
+        cut: &Cut,
+        front: Option<&Slot>,
+        back: Option<&Slot>,
+    ) -> Option<Result<(Self::Output, Timings), Error>> {
+        let _ = (cut, front, back);
+        None
+    }
+    /// A device has this share of its tasks, the CPU the others, both at once.
+    fn on_both(&mut self, slot: &Slot, share: f64) -> Option<Result<(Self::Output, Timings), Error>> {
+        let _ = (slot, share);
+        None
     }
     /// Bytes of its inputs that lie on a device.
     fn resident_bytes(&self, _device: &str) -> u64 {
@@ -97,7 +117,8 @@ fn run_where_it_pays<A: Attempt>(
     }
     let routed = router.routed(batch.plan(), batch.tasks());
     let open = |device: usize| engine.devices.opened(device - 1).filter(|slot| slot.is_usable());
-    let usable = (1..MOST).filter(|device| open(*device).is_some()).fold(0u32, |mask, device| mask | 1 << device);
+    let usable =
+        (1..DEVICES).filter(|device| open(*device).is_some()).fold(batch.divides(), |mask, device| mask | 1 << device);
     let objective = options.objective.unwrap_or(engine.config.objective);
     let resident = |device: usize| match device {
         0 => 0,
@@ -109,7 +130,21 @@ fn run_where_it_pays<A: Attempt>(
     };
     let choice = router.choose(&routed, usable, objective, resident, wait_ns);
     outcome.choice = Some(choice);
-    if let Some(slot) = choice.device.checked_sub(1).and_then(|number| engine.devices.opened(number)) {
+    if choice.device >= DEVICES {
+        match run_on_two(engine, &routed, &choice, batch) {
+            Some(Ok((output, timings))) => {
+                let actual_ns = if timings.total_ns > 0 { timings.total_ns } else { ns(start) };
+                router.learn(&routed, &choice, choice.device, actual_ns, timings.created > 0);
+                return Ok((output, Outcome { device: choice.device, actual_ns, timings, ..outcome }));
+            }
+            Some(Err(Error::Run(error))) if !error.is_device_fault() => return Err(error.into()),
+            Some(Err(error)) => {
+                outcome.fallbacks += 1;
+                outcome.faults.push(error.to_string());
+            }
+            None => outcome.faults.push("this batch can't be divided".into()),
+        }
+    } else if let Some(slot) = choice.device.checked_sub(1).and_then(|number| engine.devices.opened(number)) {
         let id = slot.backend.id();
         if !batch.is_ready(slot).unwrap_or(true) {
             outcome.faults.push(format!("{id}: its pipelines are still being made"));
@@ -132,6 +167,22 @@ fn run_where_it_pays<A: Attempt>(
     let (output, timings) = batch.on_cpu()?;
     router.learn(&routed, &choice, 0, ns(begun), false);
     Ok((output, Outcome { actual_ns: ns(start), timings, ..outcome }))
+}
+
+/// On two devices, one after the other or both at once. The time of simulated ones is told, and comes back as the total.
+fn run_on_two<A: Attempt>(
+    engine: &Shared,
+    routed: &Routed,
+    choice: &Choice,
+    batch: &mut A,
+) -> Option<Result<(A::Output, Timings)>> {
+    let slot =
+        |device: usize| device.checked_sub(1).and_then(|number| engine.devices.opened(number)).map(|slot| &**slot);
+    if choice.device == BOTH {
+        return batch.on_both(slot(choice.share.0)?, choice.share.1);
+    }
+    let Halves { cut, front, back } = engine.router.halves(routed)?;
+    batch.on_halves(&cut, slot(front), slot(back))
 }
 
 /// On the device that was named, or on others if that fails and may.
@@ -170,6 +221,9 @@ fn run_as_told<A: Attempt>(
         match batch.on(slot) {
             Ok((output, timings)) => {
                 let actual_ns = if slot.backend.is_simulated() { timings.total_ns } else { ns(start) };
+                if timings.created == 0 && batch.resident_bytes(id) == 0 {
+                    hear(engine, batch, number + 1, actual_ns);
+                }
                 return Ok((output, Outcome { device: number + 1, actual_ns, timings, ..outcome }));
             }
             // The data is wrong, and would be anywhere.
@@ -183,8 +237,17 @@ fn run_as_told<A: Attempt>(
             }
         }
     }
+    let begun = Instant::now();
     let (output, timings) = batch.on_cpu()?;
+    hear(engine, batch, 0, ns(begun));
     Ok((output, Outcome { actual_ns: ns(start), timings, ..outcome }))
+}
+
+/// A batch that was placed by its caller teaches what such batches take, too.
+fn hear<A: Attempt>(engine: &Shared, batch: &A, device: usize, actual_ns: u64) {
+    if engine.router.is_open() && device < DEVICES {
+        engine.router.hear(&engine.router.routed(batch.plan(), batch.tasks()), device, actual_ns);
+    }
 }
 
 fn ns(start: Instant) -> u64 {
@@ -206,13 +269,19 @@ impl Outcome {
 
     /// The record of it.
     pub(crate) fn decision<A: Attempt>(self, engine: &Shared, batch: &A) -> Decision {
+        let share = self.choice.map_or(0, |choice| choice.share.0);
+        let halves = || {
+            let routed = engine.router.routed(batch.plan(), batch.tasks());
+            engine.router.halves(&routed).map_or(String::new(), |h| format!("{}+{}", single(h.front), single(h.back)))
+        };
         let id = |device: usize| match device {
-            0 => "cpu".to_owned(),
-            _ => format!("gpu:{}", device - 1),
+            CUT => halves(),
+            BOTH => format!("cpu+{}", single(share)),
+            device => single(device),
         };
         let predicted = self.choice.iter().flat_map(|choice| {
             let known = (0..MOST).filter(|device| choice.expected_ns[*device] > 0);
-            known.map(move |device| Predicted {
+            known.map(|device| Predicted {
                 device: id(device),
                 expected_ns: choice.expected_ns[device],
                 parts: choice.predicted[device],
@@ -258,7 +327,10 @@ impl Outcome {
             };
         };
         if !self.faults.is_empty() {
-            return format!("gpu:{} was chosen, but {}", choice.device.saturating_sub(1), trouble());
+            return match choice.device {
+                CUT | BOTH => format!("two devices were chosen, but {}", trouble()),
+                device => format!("{} was chosen, but {}", single(device), trouble()),
+            };
         }
         let times: Vec<String> = predicted
             .iter()
@@ -274,6 +346,14 @@ impl Outcome {
             Why::Stays => format!("another device is not better by enough to move: {times}"),
             Why::Explores => format!("to see what it takes there now: {times}"),
         }
+    }
+}
+
+/// The id of a device.
+fn single(device: usize) -> String {
+    match device.checked_sub(1) {
+        None => "cpu".to_owned(),
+        Some(number) => format!("gpu:{number}"),
     }
 }
 

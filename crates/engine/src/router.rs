@@ -4,12 +4,18 @@
 //! Devices are numbered: 0 is the CPU, 1 is `gpu:0`, and so on. A choice for a plan that was seen before takes two
 //! uncontended locks and allocates nothing.
 
+mod bias;
+mod two;
+
+pub(crate) use two::Halves;
+
 use crate::cost::history::History;
 use crate::cost::{Costs, Prediction, Work};
+use bias::Biases;
 use breakeven_ir::plan::Plan;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 /// Another device must be this much better before a plan moves there: a tenth, which is about the noise between equals.
 const BETTER: f64 = 0.9;
@@ -20,7 +26,16 @@ const SETTLED: u64 = 8;
 /// Batches in a row that confirm what a surprising exploration has found.
 const CONFIRM: u32 = 2;
 /// Devices beyond this number are not routed to.
-pub(crate) const MOST: usize = 8;
+pub(crate) const DEVICES: usize = 6;
+/// The number under which a plan's two halves on two devices are a device of their own: with a prediction, a history,
+/// and all that follows from it.
+pub(crate) const CUT: usize = DEVICES;
+/// The number under which the CPU and a device at once, each with a share of the tasks, are a device of their own.
+pub(crate) const BOTH: usize = DEVICES + 1;
+/// All of them.
+pub(crate) const MOST: usize = DEVICES + 2;
+/// A device that failed for a plan again and again is tried after this many batches at the latest.
+const LONGEST_AWAY: u64 = 64;
 
 /// What is to be small.
 ///
@@ -72,16 +87,22 @@ pub(crate) struct Choice {
     pub(crate) measured: u32,
     /// What the model said, before anything was learned from this plan's own batches.
     pub(crate) predicted: [Prediction; MOST],
+    /// The device that shares with the CPU, and its share of the tasks.
+    pub(crate) share: (usize, f64),
 }
 
 /// A plan on its way to devices.
 pub(crate) struct Routed {
     /// Kept, because the plan is known by its address.
-    _plan: Arc<Plan>,
+    plan: Arc<Plan>,
     pub(crate) work: Work,
     pub(crate) tasks: usize,
+    /// The kind of its largest kernel.
+    kind: usize,
     /// One more than the version of the costs at which the CPU was found to be beyond doubt.
     settled: AtomicU64,
+    /// The plan cut at every edge, when first asked for.
+    edges: OnceLock<Vec<two::Edge>>,
     state: Mutex<State>,
 }
 
@@ -93,12 +114,31 @@ struct State {
     batches: u64,
     /// Explorations that still confirm the last one.
     confirm: Option<(usize, u32)>,
+    /// The cheapest cut, if one is worth it.
+    halves: Option<Halves>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Side {
+    /// If everything has to be sent there, and nothing is waited for.
     prediction: Option<Prediction>,
+    /// What batches took, as if everything had been sent and nothing waited for.
     history: History,
+    /// Batches in a row that it was chosen for and did not do.
+    failures: u32,
+    /// It is not thought about before this batch.
+    away_until: u64,
+}
+
+impl Side {
+    /// What the model says for a batch of which everything has to be sent.
+    fn whole_ns(&self) -> f64 {
+        self.prediction.as_ref().map_or(0.0, without_wait_ns)
+    }
+}
+
+fn without_wait_ns(prediction: &Prediction) -> f64 {
+    prediction.fixed_ns + prediction.upload_ns + prediction.kernels_ns + prediction.readback_ns
 }
 
 /// A plan by its address, and the order of magnitude of how many tasks there are of it.
@@ -121,44 +161,7 @@ pub(crate) struct Router {
     explore: f64,
     spent_ns: AtomicU64,
     explored_ns: AtomicU64,
-    biases: Mutex<[Bias; MOST]>,
-}
-
-/// How far off the model was lately, on one device: logarithms of measured over predicted.
-#[derive(Clone, Copy)]
-struct Bias {
-    logs: [f32; Bias::WINDOW],
-    len: usize,
-    next: usize,
-}
-
-impl Bias {
-    const WINDOW: usize = 15;
-    /// Fewer say nothing about the next plan.
-    const ENOUGH: usize = 5;
-
-    fn push(&mut self, log: f64) {
-        // One batch says no more than a factor of eight, whatever happened to it.
-        self.logs[self.next] = log.clamp(-2.1, 2.1) as f32;
-        self.next = (self.next + 1) % Bias::WINDOW;
-        self.len = (self.len + 1).min(Bias::WINDOW);
-    }
-
-    fn factor(&self) -> f64 {
-        if self.len < Bias::ENOUGH {
-            return 1.0;
-        }
-        let mut sorted = self.logs;
-        let known = &mut sorted[..self.len];
-        known.sort_unstable_by(f32::total_cmp);
-        f64::from(known[self.len / 2]).exp()
-    }
-}
-
-impl Default for Bias {
-    fn default() -> Bias {
-        Bias { logs: [0.0; Bias::WINDOW], len: 0, next: 0 }
-    }
+    biases: Mutex<Biases>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -177,7 +180,7 @@ impl Router {
             explore,
             spent_ns: AtomicU64::new(0),
             explored_ns: AtomicU64::new(0),
-            biases: Mutex::new([Bias::default(); MOST]),
+            biases: Mutex::default(),
         }
     }
 
@@ -189,7 +192,7 @@ impl Router {
 
     /// What a device costs, from now on.
     pub(crate) fn set_costs(&self, device: usize, costs: Costs) {
-        if device >= MOST {
+        if device >= DEVICES {
             return;
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
@@ -199,7 +202,7 @@ impl Router {
         known[device] = Some(Arc::new(costs));
         let open = known.iter().skip(1).any(Option::is_some);
         drop(known);
-        lock(&self.biases)[device] = Bias::default();
+        lock(&self.biases).forget(device);
         self.version.fetch_add(1, Relaxed);
         self.open.store(open, Relaxed);
     }
@@ -230,7 +233,7 @@ impl Router {
         settled == Some(self.version.load(Relaxed) + 1)
     }
 
-    /// Chooses among the devices whose bit is set in `usable` (the CPU always is). `resident` tells how many bytes of
+    /// Chooses among the devices, and the ways to use two, whose bit is set in `usable` (the CPU always is). `resident` tells how many bytes of
     /// the inputs a device has already, `wait_ns` until when it is busy.
     pub(crate) fn choose(
         &self,
@@ -251,33 +254,54 @@ impl Router {
             expected_ns: [0; MOST],
             measured: 0,
             predicted: [Prediction::default(); MOST],
+            share: (0, 0.0),
         };
         let biases = lock(&self.biases);
         let mut best = (0, u64::MAX);
         for device in 0..MOST {
-            if device > 0 && usable >> device & 1 == 0 {
+            let is_usable = |device: usize| device == 0 || usable >> device & 1 == 1;
+            if device == BOTH {
+                choice.share = self.share(routed, &mut state, &choice);
+            }
+            if state.sides[device].away_until > state.batches {
+                continue;
+            }
+            let may = match (device, &state.halves) {
+                (CUT, halves) => {
+                    is_usable(CUT) && halves.as_ref().is_some_and(|h| is_usable(h.front) && is_usable(h.back))
+                }
+                (BOTH, _) => is_usable(BOTH) && choice.share.0 > 0,
+                (device, _) => is_usable(device),
+            };
+            if !may {
                 continue;
             }
             let side = &state.sides[device];
             let Some(mut prediction) = side.prediction else { continue };
-            let bytes = resident(device).min(routed.work.upload_bytes);
+            let bytes = if device < DEVICES { resident(device) } else { 0 }.min(routed.work.upload_bytes);
             if bytes > 0 {
                 // In proportion: the curve was asked for all of them.
                 prediction.upload_ns *= 1.0 - bytes as f64 / routed.work.upload_bytes.max(1) as f64;
             }
-            prediction.wait_ns = wait_ns(device) as f64;
+            prediction.wait_ns = if device < DEVICES { wait_ns(device) } else { 0 } as f64;
             choice.predicted[device] = prediction;
-            let factor = biases[device].factor();
+            let factor = biases.factor(device, routed.kind);
             let modelled = match objective {
                 Objective::Latency => prediction.total_ns(),
                 Objective::Throughput => prediction.busy_ns(),
             };
-            let expected = match side.history.expected_ns() {
-                Some(ns) => {
+            let expected = match (side.history.expected_ns(), objective) {
+                (Some(_), _) if side.whole_ns() == 0.0 => modelled,
+                (Some(ns), objective) => {
                     choice.measured |= 1 << device;
-                    ns + prediction.wait_ns as u64
+                    // In proportion to what it would be by the model: what lies there already is not sent.
+                    let whole = ns as f64 / side.whole_ns();
+                    match objective {
+                        Objective::Latency => (whole * without_wait_ns(&prediction) + prediction.wait_ns) as u64,
+                        Objective::Throughput => (whole * prediction.busy_ns() as f64) as u64,
+                    }
                 }
-                None => (modelled as f64 * factor) as u64,
+                (None, _) => (modelled as f64 * factor) as u64,
             };
             choice.expected_ns[device] = expected.max(1);
             if expected < best.1 {
@@ -295,7 +319,7 @@ impl Router {
                 Some(prediction) => prediction.fixed_ns > HOPELESS * choice.expected_ns[0] as f64,
                 None => true,
             };
-            if state.sides[0].history.expected_ns().is_some() && (1..MOST).all(hopeless) {
+            if state.sides[0].history.expected_ns().is_some() && (1..DEVICES).all(hopeless) {
                 routed.settled.store(version + 1, Relaxed);
             }
         }
@@ -326,22 +350,54 @@ impl Router {
             return None;
         }
         let room = self.explore * self.spent_ns.load(Relaxed) as f64 - self.explored_ns.load(Relaxed) as f64;
-        let more = |other: usize| expected_ns[other].saturating_sub(expected_ns[device]) as f64;
+        let more = |other: usize| {
+            let history = &state.sides[other].history;
+            // One time is no opinion, but what it took once it may take again.
+            let once = if history.expected_ns().is_none() { history.last_ns().unwrap_or(0) } else { 0 };
+            expected_ns[other].max(once).saturating_sub(expected_ns[device]) as f64
+        };
         let heard = |other: usize| state.sides[other].history.last_batch;
         let candidates = (0..MOST).filter(|other| *other != device && expected_ns[*other] > 0);
-        let other = candidates.min_by_key(|other| heard(*other))?;
-        // What was heard just now would only be heard again.
-        (state.batches - heard(other) > SETTLED && more(other) <= room).then_some(other)
+        // What was heard just now would only be heard again, and one that is too dear hides no other.
+        let affordable = candidates.filter(|other| state.batches - heard(*other) > SETTLED && more(*other) <= room);
+        affordable.min_by_key(|other| heard(*other))
     }
 
     fn predict(&self, routed: &Routed, state: &mut State, version: u64) {
-        for device in 0..MOST {
-            state.sides[device].prediction = self.costs(device).map(|costs| match routed.tasks {
+        for device in 0..DEVICES {
+            // A CPU that was not measured is a common one: what others are compared with is never left out.
+            let costs = self.costs(device).or_else(|| (device == 0).then(Arc::default));
+            state.sides[device].prediction = costs.map(|costs| match routed.tasks {
                 1 => costs.predict(&routed.work, 0),
                 tasks => costs.predict_many(&routed.work, tasks),
             });
         }
+        self.cut(routed, state);
         state.version = version;
+    }
+
+    /// Hears of a batch that was not ours to place.
+    pub(crate) fn hear(&self, routed: &Routed, device: usize, actual_ns: u64) {
+        let version = self.version.load(Relaxed);
+        let mut state = lock(&routed.state);
+        if state.version != version {
+            self.predict(routed, &mut state, version);
+        }
+        state.batches += 1;
+        let Some(predicted) = state.sides[device].prediction else { return };
+        self.note(routed, &mut state, device, &predicted, actual_ns);
+    }
+
+    /// Notes what a batch took, for its plan and for others of its kind.
+    fn note(&self, routed: &Routed, state: &mut State, device: usize, predicted: &Prediction, actual_ns: u64) {
+        let batch = state.batches;
+        let side = &mut state.sides[device];
+        // The first one of a plan finds cold caches and memory that nobody has touched: it says little about the model.
+        let is_second = side.history.len() == 1;
+        side.history.push(whole_ns(side, predicted, actual_ns), batch);
+        if is_second && predicted.total_ns() > 0 && actual_ns > 0 {
+            lock(&self.biases).push(device, routed.kind, actual_ns as f64 / predicted.total_ns() as f64);
+        }
     }
 
     /// Learns what a batch took. `is_first` if something had to be made for it, which the next one will find.
@@ -353,34 +409,63 @@ impl Router {
             self.explored_ns.fetch_add(actual_ns.saturating_sub(usual), Relaxed);
             // A pleasant surprise is looked at again at once; a window of old times would hide it.
             let surprise = usual > 0 && (actual_ns as f64) < BETTER * usual as f64;
-            if surprise && state.confirm.is_none() && state.sides[device].history.expected_ns() > Some(usual) {
+            if surprise && state.confirm.is_none() && choice.expected_ns[device] > usual {
                 state.confirm = Some((device, CONFIRM));
             }
         }
-        if is_first || device >= MOST {
+        let batch = state.batches;
+        if device == 0 && choice.device > 0 {
+            // It failed, or was not ready: tried again soon, and ever later if that goes on.
+            let side = &mut state.sides[choice.device];
+            side.failures = (side.failures + 1).min(LONGEST_AWAY.ilog2());
+            side.away_until = batch + (1 << side.failures);
+        }
+        if device >= MOST {
             return;
         }
-        let batch = state.batches;
         let side = &mut state.sides[device];
-        let is_new = side.history.last_ns().is_none();
-        side.history.push(actual_ns, batch);
-        let predicted = choice.predicted[device].total_ns();
-        if is_new && predicted > 0 && actual_ns > 0 {
-            lock(&self.biases)[device].push((actual_ns as f64 / predicted as f64).ln());
+        if device == choice.device {
+            side.failures = 0;
         }
+        if is_first {
+            return;
+        }
+        self.note(routed, &mut state, device, &choice.predicted[device], actual_ns);
     }
+}
+
+/// What a batch would have taken if everything had been sent and nothing been waited for.
+fn whole_ns(side: &Side, predicted: &Prediction, actual_ns: u64) -> u64 {
+    // What is pending is a guess, too: a part of the time is always the batch's own.
+    let own_ns = (actual_ns as f64 - predicted.wait_ns).max(actual_ns as f64 / 8.0);
+    let share = without_wait_ns(predicted) / side.whole_ns();
+    // Nothing was predicted, or the costs have changed meanwhile: it is what it is.
+    if share > 0.0 && share <= 1.0 { (own_ns / share) as u64 } else { own_ns as u64 }
 }
 
 impl Routed {
     fn new(plan: &Arc<Plan>, tasks: usize) -> Routed {
-        let state =
-            State { version: u64::MAX, sides: [Side::default(); MOST], current: None, batches: 0, confirm: None };
+        let state = State {
+            version: u64::MAX,
+            sides: [Side::default(); MOST],
+            current: None,
+            batches: 0,
+            confirm: None,
+            halves: None,
+        };
+        let work = Work::of(plan);
         Routed {
-            work: Work::of(plan),
+            kind: work.kind(),
+            work,
             tasks: tasks.max(1),
-            _plan: plan.clone(),
+            plan: plan.clone(),
+            edges: OnceLock::new(),
             settled: AtomicU64::new(0),
             state: Mutex::new(state),
         }
     }
 }
+
+#[cfg(test)]
+#[path = "router_tests.rs"]
+mod tests;

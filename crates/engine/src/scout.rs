@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::cost::{CostsFile, DeviceKey, Effort, Progress, measure};
 use crate::devices::Devices;
 use crate::machine;
-use crate::router::{MOST, Router};
+use crate::router::{DEVICES, Router};
 use breakeven_cpu::Cpu;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -128,7 +128,7 @@ impl Parts {
     /// Takes what is known about this machine, and has a first look at what is not.
     fn look_around(&self, stop: &AtomicBool) {
         let (file, _) = self.file();
-        for device in 0..=self.devices.count().min(MOST - 1) {
+        for device in 0..=self.devices.count().min(DEVICES - 1) {
             let Some(key) = self.key(device) else { continue };
             if let Some(costs) = file.get(&key) {
                 // Opened here, so that no batch waits for it.
@@ -153,7 +153,7 @@ impl Parts {
     /// Loads what is known about devices that are there already.
     pub(crate) fn load(&self) {
         let (file, _) = self.file();
-        for device in 0..=self.devices.count().min(MOST - 1) {
+        for device in 0..=self.devices.count().min(DEVICES - 1) {
             if let Some(costs) = self.key(device).and_then(|key| file.get(&key).cloned()) {
                 self.router.set_costs(device, costs);
             }
@@ -170,14 +170,18 @@ impl Parts {
         let slot = device.checked_sub(1).map(|number| self.devices.slot(number)).transpose()?;
         let id = slot.as_ref().map_or("cpu", |slot| slot.backend.id()).to_owned();
         let mut bench = DeviceBench { cpu: &self.cpu, slot: slot.as_deref(), slow_cpu: self.config.slow_cpu };
+        // Half a measurement is better than none, and worse than a whole one from before.
+        let was_known = self.key(device).is_some_and(|key| self.file().0.get(&key).is_some());
         let mut step = |costs: &crate::cost::Costs, what: &str, done: usize, total: usize| {
-            if done > 0 && done.is_multiple_of(16) {
+            if !was_known && done > 0 && done.is_multiple_of(16) {
                 self.remember(device, costs);
             }
             watch(&Progress { device: id.clone(), what: what.to_owned(), done, total })
         };
         let (costs, complete) = measure(&mut bench, effort, &mut step)?;
-        self.remember(device, &costs);
+        if complete || !was_known {
+            self.remember(device, &costs);
+        }
         self.router.set_costs(device, costs.clone());
         Ok((costs, complete))
     }

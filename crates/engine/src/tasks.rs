@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::many::Layout;
 use crate::program::{Bound, Inner};
 use crate::route::Attempt;
+use crate::router::BOTH;
 use crate::verify;
 use breakeven_cpu::Block;
 use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Task, Timings};
@@ -96,6 +97,72 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
         failed
     }
 
+    /// On a device, into memory that exists: the tasks that failed, in order, and how it went.
+    fn fill_on(&self, slot: &Slot, results: &mut [u8]) -> Result<(Vec<(usize, RunError)>, Timings)> {
+        // Made ready first, and kept: the device knows a task by its plan.
+        for bound in self.bounds() {
+            slot.ready(bound.prepared.plan())?;
+        }
+        let placed: Vec<(usize, &Bound)> = (0..self.tasks.len()).filter_map(|task| self.layout.get(task)).collect();
+        let mut inputs: Vec<&[u8]> = Vec::new();
+        let mut ends: Vec<usize> = Vec::with_capacity(placed.len());
+        for (task, (_, bound)) in self.tasks.iter().zip(&placed) {
+            bound.for_each_input(task.as_ref(), |bytes| inputs.push(bytes));
+            ends.push(inputs.len());
+        }
+        let start = |task: usize| if task == 0 { 0 } else { ends[task - 1] };
+        let task = |(task, (offset, bound)): (usize, &(usize, &'_ Bound))| {
+            (bound.prepared.plan().clone(), start(task)..ends[task], *offset)
+        };
+        let list: Vec<_> = placed.iter().enumerate().map(task).collect();
+        let tasks: Vec<Task<'_>> = list
+            .iter()
+            .map(|(plan, range, offset)| Task { plan, inputs: &inputs[range.clone()], offset: *offset })
+            .collect();
+        let mut failed = Vec::new();
+        let timings = slot.backend.run_mixed(&tasks, results, &mut |task, error| failed.push((task, error)))?;
+        // The tasks are not to blame: another device has their results.
+        if let Some((_, fault)) = failed.iter().find(|(_, error)| error.is_device_fault()) {
+            return Err(fault.clone().into());
+        }
+        failed.sort_by_key(|(task, _)| *task);
+        Ok((failed, timings))
+    }
+
+    /// The first tasks on a device, the others on the CPU, both at once. If the device fails, the CPU does its part, too.
+    fn fill_on_both(&self, slot: &Slot, count: usize, results: &mut [u8]) -> (Vec<(usize, RunError)>, Timings) {
+        let (first, second) = (self.layout.part(0..count), self.layout.part(count..self.tasks.len()));
+        let part = |layout, range: std::ops::Range<usize>| Tasks {
+            program: self.program,
+            tasks: &self.tasks[range],
+            layout,
+            inputs: &[],
+            memory: None,
+        };
+        let (there, here) = (part(&first, 0..count), part(&second, count..self.tasks.len()));
+        let (theirs, ours) = results.split_at_mut(first.bytes());
+        let begun = Instant::now();
+        let slow_cpu = self.program.engine.config.slow_cpu;
+        let ((outcome, cpu_ns), mut failed) = std::thread::scope(|scope| {
+            let device = scope.spawn(|| there.fill_on(slot, &mut *theirs));
+            let failed = here.fill_on_cpu(ours);
+            slow_down(begun, slow_cpu);
+            let cpu_ns = begun.elapsed().as_nanos() as u64;
+            ((device.join(), cpu_ns), failed)
+        });
+        failed.iter_mut().for_each(|(task, _)| *task += count);
+        let (mut all, mut timings) = match outcome {
+            Ok(Ok(done)) => done,
+            // A fault, or a panic of the driver's: nothing is lost.
+            _ => (there.fill_on_cpu(theirs), Timings::default()),
+        };
+        all.append(&mut failed);
+        // A simulated device tells when it is done; the batch is when both are.
+        let told = if slot.backend.is_simulated() { timings.total_ns } else { begun.elapsed().as_nanos() as u64 };
+        timings.total_ns = told.max(cpu_ns);
+        (all, timings)
+    }
+
     /// The results of all tasks but those that failed.
     fn arrays(&self, data: &Arc<Block>, failed: &[(usize, RunError)]) -> Vec<Array> {
         let data = buffer(data);
@@ -123,41 +190,22 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Attempt for Tasks<'_, 'a, T> {
     type Output = Results;
 
     fn on(&mut self, slot: &Slot) -> Result<(Results, Timings)> {
-        // Made ready first, and kept: the device knows a task by its plan.
-        for bound in self.bounds() {
-            slot.ready(bound.prepared.plan())?;
-        }
-        let placed: Vec<(usize, &Bound)> = (0..self.tasks.len()).filter_map(|task| self.layout.get(task)).collect();
-        let mut inputs: Vec<&[u8]> = Vec::new();
-        let mut ends: Vec<usize> = Vec::with_capacity(placed.len());
-        for (task, (_, bound)) in self.tasks.iter().zip(&placed) {
-            bound.for_each_input(task.as_ref(), |bytes| inputs.push(bytes));
-            ends.push(inputs.len());
-        }
-        let start = |task: usize| if task == 0 { 0 } else { ends[task - 1] };
-        let task = |(task, (offset, bound)): (usize, &(usize, &'_ Bound))| {
-            (bound.prepared.plan().clone(), start(task)..ends[task], *offset)
-        };
-        let list: Vec<_> = placed.iter().enumerate().map(task).collect();
-        let tasks: Vec<Task<'_>> = list
-            .iter()
-            .map(|(plan, range, offset)| Task { plan, inputs: &inputs[range.clone()], offset: *offset })
-            .collect();
-        let (data, (failed, timings)) = self.with_memory(|_, results| {
-            let mut failed = Vec::new();
-            let timings = slot.backend.run_mixed(&tasks, results, &mut |task, error| failed.push((task, error)))?;
-            // The tasks are not to blame: another device has their results.
-            if let Some((_, fault)) = failed.iter().find(|(_, error)| error.is_device_fault()) {
-                return Err(fault.clone().into());
-            }
-            failed.sort_by_key(|(task, _)| *task);
-            Ok((failed, timings))
-        })?;
+        let (data, (failed, timings)) = self.with_memory(|tasks, results| tasks.fill_on(slot, results))?;
         if slot.is_sampled(self.program.engine.config.verify) {
             let (right, _) = self.run_on_cpu()?;
             verify::check(slot, &self.arrays(&data, &failed), &self.arrays(&right, &failed))?;
         }
         Ok(((data, failed), timings))
+    }
+
+    fn divides(&self) -> u32 {
+        1 << BOTH
+    }
+
+    fn on_both(&mut self, slot: &Slot, share: f64) -> Option<Result<(Results, Timings)>> {
+        let count = (self.tasks.len() as f64 * share).round() as usize;
+        let done = self.with_memory(|tasks, results| Ok(tasks.fill_on_both(slot, count, results)));
+        Some(done.map(|(data, (failed, timings))| ((data, failed), timings)))
     }
 
     fn on_cpu(&mut self) -> Result<(Results, Timings)> {

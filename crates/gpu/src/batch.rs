@@ -115,6 +115,7 @@ impl Owner {
         let stamps = recording.stamps.map(|stamps| (stamps.offset, stamps.intervals));
         let submitted = Instant::now();
         let index = self.submit(&recording)?;
+        timings.submit_ns += submitted.elapsed().as_nanos() as u64;
         count(timings, &recording);
         if let Some(upload) = &blocks.upload {
             upload.buffer.map_async(wgpu::MapMode::Write, .., |_| {});

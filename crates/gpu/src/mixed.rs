@@ -42,23 +42,9 @@ pub(crate) fn run(
             [task] => run_alone(&tasks[*task], *task, results, failed)?,
             _ => run_part(session, tasks, &part, results, failed)?,
         };
-        add(&mut total, &timings);
+        total.add(&timings);
     }
     Ok(total)
-}
-
-fn add(total: &mut Timings, timings: &Timings) {
-    total.total_ns += timings.total_ns;
-    total.kernels += timings.kernels;
-    total.dispatches += timings.dispatches;
-    total.passes += timings.passes;
-    total.submits += timings.submits;
-    total.uploads += timings.uploads;
-    total.readbacks += timings.readbacks;
-    total.upload_bytes += timings.upload_bytes;
-    total.readback_bytes += timings.readback_bytes;
-    total.device_ns += timings.device_ns;
-    total.created += timings.created;
 }
 
 /// Cuts the tasks into parts that fit into one submission and its bindings. A task that can't share is alone.

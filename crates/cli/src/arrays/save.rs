@@ -13,9 +13,10 @@ use std::{
 use super::ArrayError;
 
 /// What the closures write to: large writes pass through, small ones are gathered.
-pub(super) type Output = BufWriter<File>;
+pub(crate) type Output = BufWriter<File>;
 
-pub(super) fn save(path: &Path, write: impl FnOnce(&mut Output) -> io::Result<()>) -> Result<(), ArrayError> {
+/// Writes a file whole or not at all.
+pub(crate) fn save(path: &Path, write: impl FnOnce(&mut Output) -> io::Result<()>) -> Result<(), ArrayError> {
     replace(path, write).map_err(|error| ArrayError::Io { verb: "write", path: path.to_owned(), error })
 }
 

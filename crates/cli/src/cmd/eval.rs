@@ -1,14 +1,16 @@
 //! `breakeven eval`: an expression and its inputs enter, results leave as files, text or one JSON document.
 
 use std::{
-    collections::BTreeMap,
     io::{self, IsTerminal, Write},
-    time::Instant,
+    ops::ControlFlow,
+    time::{Duration, Instant},
 };
 
-use breakeven::{Array, Config, Device, Engine, Program, RunOptions, Tensor};
+use breakeven::cost::{CostsFile, Effort};
+use breakeven::{Array, Config, Device, Engine, Predicted, Program, RunOptions, Tensor};
 use serde::Serialize;
 
+use super::explain::Decision;
 use crate::args::EvalArgs;
 use crate::expr;
 use crate::failure::Failure;
@@ -16,7 +18,7 @@ use crate::outputs::{self, Output};
 use crate::progress::Progress;
 use crate::record::{self, Mistake};
 use crate::timing::{Timing, duration};
-use crate::{inputs, memory, print};
+use crate::{inputs, memory, print, simulate};
 
 /// Runs the subcommand.
 pub fn run(args: &EvalArgs) -> Result<(), Failure> {
@@ -34,15 +36,24 @@ pub fn run(args: &EvalArgs) -> Result<(), Failure> {
     let recorded = record::record(&ast, &inputs).map_err(mistake)?;
     let outputs = outputs::choose(&recorded, &args.outputs, source, color)?;
 
-    let config = Config::from_env()?;
-    let device = args.device.unwrap_or(config.device);
-    // A device that is named here must do it; one that the environment prefers may be stood in for.
-    let strict = matches!(args.device, Some(Device::Gpu(_)));
-    let engine = Engine::with_config(Config { device, strict, ..config })?;
+    let (engine, notice) = engine(args)?;
+    if let Some(notice) = notice {
+        let _ = writeln!(stderr, "notice: {notice}");
+    }
     let tensors: Vec<&Tensor> = outputs.iter().map(|output| &output.tensor).collect();
     let program = engine.compile(&[], &tensors)?;
     memory::check(program.plan())?;
-    let (arrays, decision, samples_ns) = repeat(&program, args.repeat as usize)?;
+    let (arrays, mut decision, samples_ns) = repeat(args, &program)?;
+    if decision.predicted.is_empty() {
+        // The choice was not ours; what each would have taken is worth knowing all the same.
+        let known = |(device, parts): (String, breakeven::cost::Prediction)| Predicted {
+            device,
+            expected_ns: parts.total_ns(),
+            parts,
+            measured: false,
+        };
+        decision.predicted = engine.predict(&tensors)?.into_iter().map(known).collect();
+    }
     outputs::write(&outputs, &arrays)?;
     if decision.fallbacks > 0 {
         let _ = writeln!(stderr, "notice: ran on {}: {}", decision.device, decision.reason);
@@ -61,14 +72,72 @@ pub fn run(args: &EvalArgs) -> Result<(), Failure> {
     Ok(stdout.flush()?)
 }
 
+/// The engine that was asked for, and why what was measured before is not used.
+fn engine(args: &EvalArgs) -> Result<(Engine, Option<String>), Failure> {
+    let config = Config::from_env()?;
+    let device = args.device.unwrap_or(config.device);
+    // A device that is named here must do it; one that the environment prefers may be stood in for.
+    let strict = matches!(args.device, Some(Device::Gpu(_)));
+    let objective = args.objective.unwrap_or(config.objective);
+    let config = Config { device, strict, objective, ..config };
+    if let Some(profile) = &args.simulate {
+        return Ok((simulated(profile, config)?, None));
+    }
+    let engine = Engine::with_config(config)?;
+    // Looking for drivers takes longer than most expressions: only for those who run it often, or want to know.
+    let known = match device {
+        Device::Cpu => false,
+        Device::All => true,
+        Device::Auto | Device::Gpu(_) => args.explain || args.repeat > 1,
+    };
+    let notice = if known { engine.load_costs() } else { None };
+    Ok((engine, notice))
+}
+
+/// What measuring a device before a simulated run may take: twice what it takes on two cores. The most telling comes
+/// first.
+const MEASURING: Duration = Duration::from_secs(3);
+
+/// An engine with a simulated device, whose costs and the CPU's are known.
+fn simulated(profile: &str, config: Config) -> Result<Engine, Failure> {
+    let cache_dir = config.cache_dir.clone();
+    let engine = simulate::engine(profile, config)?;
+    let processor = breakeven::cpu_name();
+    let remembered = cache_dir.and_then(|dir| {
+        let (file, _) = CostsFile::read(&dir, &processor, engine.threads());
+        let key = file.keys().find(|key| key.backend == "cpu" && key.driver == engine.device_name("cpu"))?;
+        file.get(key).cloned()
+    });
+    let mut progress = Progress::new(0);
+    let mut measure = |device: &str, part: f64| {
+        let end = Instant::now() + MEASURING;
+        let mut watch = |step: &breakeven::cost::Progress| {
+            let share = part + 0.5 * step.done as f64 / step.total.max(1) as f64;
+            progress.show_share(share, 2 * MEASURING, &format!("{}, {}", step.device, step.what));
+            if Instant::now() > end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        engine.measure(device, Effort::Quick, &mut watch).map(|_| ())
+    };
+    match remembered {
+        Some(costs) => engine.set_costs("cpu", costs)?,
+        None => measure("cpu", 0.0)?,
+    }
+    measure(simulate::ID, 0.5)?;
+    drop(progress);
+    Ok(engine)
+}
+
 /// Runs the program and times each run. The last run's results are kept; the others' memory serves the next run.
-fn repeat(program: &Program, runs: usize) -> Result<(Vec<Array>, breakeven::Decision, Vec<u64>), Failure> {
+fn repeat(args: &EvalArgs, program: &Program) -> Result<(Vec<Array>, breakeven::Decision, Vec<u64>), Failure> {
+    let runs = args.repeat as usize;
     let mut progress = Progress::new(runs);
     let mut samples_ns = Vec::with_capacity(runs);
     loop {
         let start = Instant::now();
         let ran = program.run_with(&[], &RunOptions::default())?;
-        samples_ns.push(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let wall_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        // A simulated device tells what it took.
+        samples_ns.push(if args.simulate.is_some() { ran.decision.actual_ns } else { wall_ns });
         progress.show(samples_ns.len());
         if samples_ns.len() == runs {
             return Ok((ran.outputs, ran.decision, samples_ns));
@@ -92,30 +161,6 @@ struct OutputReport<'a> {
     path: Option<&'a str>,
 }
 
-/// Where the last run ran, why, and what it took.
-#[derive(Serialize)]
-struct Decision {
-    device: String,
-    reason: String,
-    /// Empty where nothing has been measured yet: a guess would not be told from a measurement.
-    predicted_ns: BTreeMap<String, u64>,
-    actual_ns: u64,
-    kernels: usize,
-    dispatches: u32,
-    passes: u32,
-    submits: u32,
-    uploads: u32,
-    readbacks: u32,
-    upload_bytes: u64,
-    readback_bytes: u64,
-    /// Time on the device by its own clock; 0 where it has none.
-    device_ns: u64,
-    /// Buffers, pipelines and bind groups that had to be made.
-    created: u32,
-    fallbacks: u32,
-    faults: Vec<String>,
-}
-
 impl<'a> Report<'a> {
     fn new(outputs: &'a [Output], arrays: &[Array], ran: breakeven::Decision, samples_ns: &[u64]) -> Self {
         let output = |(output, array): (&'a Output, &Array)| OutputReport {
@@ -128,25 +173,7 @@ impl<'a> Report<'a> {
             [before @ .., last] => (before, *last),
             [] => (&[][..], 0),
         };
-        let decision = Decision {
-            // What the runs before the last one took is the only thing that foretells it.
-            predicted_ns: Timing::of(before).map(|t| (ran.device.clone(), t.median_ns)).into_iter().collect(),
-            device: ran.device,
-            reason: ran.reason,
-            actual_ns,
-            kernels: ran.kernels,
-            dispatches: ran.timings.dispatches,
-            passes: ran.timings.passes,
-            submits: ran.timings.submits,
-            uploads: ran.timings.uploads,
-            readbacks: ran.timings.readbacks,
-            upload_bytes: ran.timings.upload_bytes,
-            readback_bytes: ran.timings.readback_bytes,
-            device_ns: ran.timings.device_ns,
-            created: ran.timings.created,
-            fallbacks: ran.fallbacks,
-            faults: ran.faults,
-        };
+        let decision = Decision::new(ran, actual_ns, before);
         Report { outputs: outputs.iter().zip(arrays).map(output).collect(), decision, timing: Timing::of(samples_ns) }
     }
 }
@@ -177,51 +204,7 @@ fn text(args: &EvalArgs, report: &Report<'_>, engine: &Engine, program: &Program
         );
     }
     if args.explain {
-        text += &explanation(report, engine, program);
+        text += &report.decision.explanation(engine, program);
     }
     text
-}
-
-fn explanation(report: &Report<'_>, engine: &Engine, program: &Program) -> String {
-    let decision = &report.decision;
-    let stats = program.plan().stats();
-    let predicted = match decision.predicted_ns.get(&decision.device) {
-        Some(ns) => format!("predicted {} from the runs before it, ", duration(*ns)),
-        None => String::new(),
-    };
-    let mut text = format!(
-        "device      {}: {} ({})\n\
-         time        {predicted}took {}\n",
-        decision.device,
-        decision.reason,
-        engine.device_name(&decision.device),
-        duration(decision.actual_ns),
-    );
-    if decision.submits > 0 {
-        text += &format!(
-            "submitted   {} time{}: {} dispatches in {} pass{}, {} up, {} down, {} objects made\n",
-            decision.submits,
-            if decision.submits == 1 { "" } else { "s" },
-            decision.dispatches,
-            decision.passes,
-            if decision.passes == 1 { "" } else { "es" },
-            memory::size(decision.upload_bytes),
-            memory::size(decision.readback_bytes),
-            decision.created,
-        );
-    }
-    text + &format!(
-        "kernels     {}\n\
-         operations  {}\n\
-         read        {}\n\
-         written     {}\n\
-         scratch     {}\n\
-         \n{}",
-        stats.kernels,
-        stats.flops,
-        memory::size(stats.bytes_read),
-        memory::size(stats.bytes_written),
-        memory::size(stats.peak_scratch_bytes as u64),
-        program.plan(),
-    )
 }

@@ -32,9 +32,9 @@ pub struct Adjust {
 }
 
 /// Kinds of kernels: maps, single reductions, several of them over one row, scans, products.
-const KINDS: usize = 5;
+pub(crate) const KINDS: usize = 5;
 
-fn kind(kernel: &KernelWork) -> usize {
+pub(crate) fn kind(kernel: &KernelWork) -> usize {
     match kernel.class {
         Class::Map => 0,
         Class::Reduce if kernel.steps <= 1.01 * kernel.points => 1,
@@ -118,3 +118,7 @@ fn solve(mut matrix: [[f64; TERMS]; TERMS], mut right: [f64; TERMS]) -> [f64; TE
     }
     right
 }
+
+#[cfg(test)]
+#[path = "adjust_tests.rs"]
+mod tests;

@@ -6,7 +6,7 @@
 //! what was, by the device's roofline.
 
 use super::adjust::Adjust;
-use super::curve::{Curve, Family};
+use super::curve::{Curve, Family, LARGEST};
 use super::work::{KernelWork, Work};
 use breakeven_ir::plan::Class;
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,8 @@ use std::collections::BTreeMap;
 pub struct Costs {
     /// A batch that does next to nothing.
     pub fixed_ns: f64,
+    /// The part of that in which the work is encoded and handed to the driver.
+    pub submit_ns: f64,
     /// Each further kernel of a batch.
     pub kernel_ns: f64,
     /// Each further task of many.
@@ -115,6 +117,17 @@ impl Prediction {
         (self.wait_ns + self.fixed_ns + self.upload_ns + self.kernels_ns + self.readback_ns) as u64
     }
 
+    /// One after the other.
+    pub(crate) fn and(&self, other: &Prediction) -> Prediction {
+        Prediction {
+            wait_ns: self.wait_ns + other.wait_ns,
+            fixed_ns: self.fixed_ns + other.fixed_ns,
+            upload_ns: self.upload_ns + other.upload_ns,
+            kernels_ns: self.kernels_ns + other.kernels_ns,
+            readback_ns: self.readback_ns + other.readback_ns,
+        }
+    }
+
     /// What the next batch waits for if they come without a pause: transfers of one overlap the kernels of another.
     pub fn busy_ns(&self) -> u64 {
         (self.fixed_ns + self.kernels_ns.max(self.upload_ns).max(self.readback_ns)) as u64
@@ -134,6 +147,7 @@ impl Default for Costs {
     fn default() -> Costs {
         Costs {
             fixed_ns: 0.0,
+            submit_ns: 0.0,
             kernel_ns: 0.0,
             task_ns: 0.0,
             upload: Curve::default(),
@@ -172,6 +186,24 @@ impl Costs {
     pub fn predict_many(&self, work: &Work, tasks: usize) -> Prediction {
         let one = self.predict(&work.times(tasks as f64), 0);
         Prediction { fixed_ns: one.fixed_ns + self.task_ns * tasks as f64, ..one }
+    }
+
+    /// Of a device that takes so many times as long for everything.
+    ///
+    /// ```
+    /// let costs = breakeven::cost::Costs { fixed_ns: 100.0, ..Default::default() };
+    /// assert_eq!(costs.times(16.0).fixed_ns, 1600.0);
+    /// ```
+    pub fn times(mut self, factor: f64) -> Costs {
+        let curves = [&mut self.upload, &mut self.readback, &mut self.memory, &mut self.strided, &mut self.compute];
+        curves.into_iter().for_each(|curve| curve.scale(factor));
+        [&mut self.total, &mut self.columns].into_iter().for_each(|curve| curve.scale(factor));
+        [&mut self.reduce, &mut self.scan].into_iter().for_each(|family| family.scale(factor));
+        self.products.iter_mut().for_each(|product| product.ns *= factor);
+        [&mut self.fixed_ns, &mut self.submit_ns, &mut self.kernel_ns, &mut self.task_ns]
+            .into_iter()
+            .for_each(|ns| *ns *= factor);
+        self
     }
 
     /// Bytes to the device; nothing where it has no memory of its own.
@@ -224,8 +256,9 @@ impl Costs {
 
     /// What a kernel moves beyond what its class's own measurement moved.
     fn beyond_ns(&self, kernel: &KernelWork, bytes: f64) -> f64 {
-        let more = kernel.bytes + kernel.strided_bytes - bytes;
-        if more > 0.0 { self.memory_ns(kernel.bytes + kernel.strided_bytes) - self.memory_ns(bytes) } else { 0.0 }
+        let moved = kernel.bytes + kernel.strided_bytes;
+        // Noise may make a curve fall; more bytes never take less than none.
+        if moved > bytes { (self.memory_ns(moved) - self.memory_ns(bytes)).max(0.0) } else { 0.0 }
     }
 
     fn moved_ns(&self, kernel: &KernelWork) -> f64 {
@@ -262,12 +295,22 @@ impl Costs {
         if flops <= 0.0 {
             return 0.0;
         }
-        let (mut weights, mut logs) = (0.0, 0.0);
+        // Beyond all that was measured the speed is as at its end: from afar everything is about as near as the nearest.
+        let ends = |at: usize| {
+            let extents = self.products.iter().map(|known| known.shape[at]);
+            extents.fold((f64::INFINITY, 1.0f64), |(least, most), extent| (least.min(extent), most.max(extent)))
+        };
+        let (mut weights, mut logs, asked) = (0.0, 0.0, shape);
+        let mut shape = shape;
+        for (at, extent) in shape.iter_mut().enumerate() {
+            let (least, most) = ends(at);
+            *extent = extent.clamp(least.min(most), most);
+        }
         for known in &self.products {
             let apart = |(a, b): (&f64, &f64)| (a.max(1.0) / b.max(1.0)).ln().powi(2);
-            // Whole vectors of columns or not is a matter of its own.
+            // Whole vectors of columns or not is a matter of its own where there are few of them.
             let uneven = |columns: f64| columns % 16.0 != 0.0;
-            let other = if uneven(shape[2]) == uneven(known.shape[2]) { 0.0 } else { 1.0 };
+            let other = if uneven(asked[2]) == uneven(known.shape[2]) { 0.0 } else { (64.0 / asked[2]).min(1.0) };
             let distance: f64 = shape.iter().zip(&known.shape).map(apart).sum::<f64>() + other;
             let weight = 1.0 / (distance * distance + 1e-6);
             weights += weight;
@@ -288,15 +331,20 @@ impl Costs {
             &self.total,
             &self.step_weights,
         ];
-        let fine = |ns: &f64| ns.is_finite() && *ns >= 0.0;
-        let product = |cost: &ProductCost| fine(&cost.ns) && cost.ns > 0.0 && cost.shape.iter().all(|n| *n >= 1.0);
+        let fine = |ns: &f64| (0.0..=LARGEST).contains(ns);
+        let extent = |n: &f64| (1.0..=LARGEST).contains(n);
+        let product = |cost: &ProductCost| fine(&cost.ns) && cost.ns > 0.0 && cost.shape.iter().all(extent);
         curves.into_iter().all(Curve::is_sound)
             && self.reduce.is_sound()
             && self.scan.is_sound()
-            && [self.fixed_ns, self.kernel_ns, self.task_ns, self.again].iter().all(fine)
+            && [self.fixed_ns, self.submit_ns, self.kernel_ns, self.task_ns, self.again].iter().all(fine)
             && self.weights.values().all(fine)
             && self.products.iter().all(product)
             && (1.0..=64.0).contains(&self.overlap)
             && self.adjust.is_sound()
     }
 }
+
+#[cfg(test)]
+#[path = "costs_tests.rs"]
+mod tests;

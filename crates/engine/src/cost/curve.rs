@@ -66,6 +66,10 @@ impl Curve {
         Some((low.1.ln() + share * (high.1 / low.1).ln()).exp())
     }
 
+    pub(crate) fn scale(&mut self, factor: f64) {
+        self.points.iter_mut().for_each(|(_, ns)| *ns *= factor);
+    }
+
     /// As [`Curve::at`], but outside of what was measured it is as at the nearest end.
     pub(crate) fn near(&self, size: f64) -> Option<f64> {
         let (first, last) = (self.points.first()?, self.points.last()?);
@@ -74,9 +78,16 @@ impl Curve {
 
     /// As it was read from a file: ascending sizes and positive numbers.
     pub(crate) fn is_sound(&self) -> bool {
-        let positive = |(size, ns): &(f64, f64)| *size > 0.0 && *ns > 0.0 && size.is_finite() && ns.is_finite();
-        self.points.iter().all(positive) && self.points.windows(2).all(|pair| pair[0].0 < pair[1].0)
+        self.points.iter().all(|(size, ns)| can_be(*size) && can_be(*ns))
+            && self.points.windows(2).all(|pair| pair[0].0 < pair[1].0)
     }
+}
+
+/// Sizes and times beyond this, an exabyte or thirty years, are nobody's; products of several would not be finite.
+pub(crate) const LARGEST: f64 = 1e18;
+
+fn can_be(number: f64) -> bool {
+    number > 0.0 && number <= LARGEST
 }
 
 /// Curves over size for several values of something else, such as the length of a row: interpolated between both.
@@ -108,11 +119,17 @@ impl Family {
         &mut self.curves[at].1
     }
 
+    pub(crate) fn scale(&mut self, factor: f64) {
+        self.curves.iter_mut().for_each(|(_, curve)| curve.scale(factor));
+    }
+
     /// The time of a size at a value; `None` if nothing was measured.
     pub fn at(&self, value: f64, size: f64) -> Option<f64> {
         let above = self.curves.partition_point(|(other, _)| *other < value);
-        let ns = |at: usize| self.curves.get(at).and_then(|(value, curve)| Some((*value, curve.at(size)?)));
-        match (above.checked_sub(1).and_then(ns), ns(above)) {
+        // A measurement that failed leaves a value without a curve: the next one that has one counts.
+        let ns = |(value, curve): &(f64, Curve)| Some((*value, curve.at(size)?));
+        let (below, above) = self.curves.split_at(above);
+        match (below.iter().rev().find_map(ns), above.iter().find_map(ns)) {
             (Some((low, low_ns)), Some((high, high_ns))) => {
                 let share = (value / low).ln() / (high / low).ln();
                 Some((low_ns.ln() + share * (high_ns / low_ns).ln()).exp())
@@ -123,7 +140,11 @@ impl Family {
     }
 
     pub(crate) fn is_sound(&self) -> bool {
-        self.curves.iter().all(|(value, curve)| *value > 0.0 && curve.is_sound())
+        self.curves.iter().all(|(value, curve)| can_be(*value) && curve.is_sound())
             && self.curves.windows(2).all(|pair| pair[0].0 < pair[1].0)
     }
 }
+
+#[cfg(test)]
+#[path = "curve_tests.rs"]
+mod tests;

@@ -2,6 +2,7 @@
 
 use super::adjust::{Adjust, Seen};
 use super::costs::{Costs, ProductCost};
+use super::curve::Curve;
 use super::expressions::expression;
 use super::measure::{
     AGAIN_OPS, AGAIN_ROW, KERNEL_ELEMENTS, OVERLAP_OPS, SAMPLE_ELEMENTS, Step, TASK_ELEMENTS, Took, weighed,
@@ -21,6 +22,7 @@ pub(crate) fn derive(took: &[(Step, Took)], is_device: bool) -> Costs {
     overlap(&mut costs, took);
     took.iter().for_each(|(step, took)| classes(&mut costs, *step, *took));
     took.iter().for_each(|(step, took)| weights(&mut costs, *step, *took, weighed));
+    costs.step_weights = without_what_is_computed_again(&costs);
     let n = KERNEL_ELEMENTS as f64;
     if let Some(two) = find(Step::Kernel) {
         // Both read little: what is beyond one batch of the first kernel is the second.
@@ -29,7 +31,10 @@ pub(crate) fn derive(took: &[(Step, Took)], is_device: bool) -> Costs {
     }
     if let (Some(few), Some(many)) = (find(Step::Tasks(16)), find(Step::Tasks(1024))) {
         let bytes = 4.0 * TASK_ELEMENTS as f64;
-        let moved = |tasks: f64| costs.memory_ns(2.0 * bytes * tasks) + costs.upload_ns(bytes * tasks);
+        let moved = |tasks: f64| {
+            let transfers = costs.upload_ns(bytes * tasks) + costs.readback_ns(bytes * tasks);
+            costs.memory_ns(2.0 * bytes * tasks) + transfers
+        };
         costs.task_ns = ((many - few - (moved(1024.0) - moved(16.0))) / (1024.0 - 16.0)).max(0.0);
     }
     costs.adjust = adjust(&costs, took);
@@ -52,9 +57,11 @@ fn adjust(costs: &Costs, took: &[(Step, Took)]) -> Adjust {
         // The kernel that takes most of it stands for all.
         let by_time = |a: &&KernelWork, b: &&KernelWork| costs.kernel_ns(a).total_cmp(&costs.kernel_ns(b));
         let kernel = work.kernels.iter().max_by(by_time)?;
-        let measured_ns = (total_ns - around).max(0.05 * total_ns);
-        let weight = (predicted.kernels_ns.max(measured_ns) / total_ns).min(1.0);
-        Some(Seen { kernel, predicted_ns: predicted.kernels_ns.max(1.0), measured_ns, weight })
+        let predicted_ns = predicted.kernels_ns.max(1.0);
+        let measured_ns = (total_ns - around).max(predicted_ns / 4.0);
+        // What is left of a batch without what is around its kernels is as uncertain as the whole batch.
+        let share = (predicted_ns.max(measured_ns) / total_ns).min(1.0);
+        Some(Seen { kernel, predicted_ns, measured_ns, weight: share * share })
     });
     Adjust::learn(&seen.collect::<Vec<_>>())
 }
@@ -136,7 +143,7 @@ fn weights(costs: &mut Costs, step: Step, Took { total_ns, .. }: Took, n: usize)
             let base = costs.reduce.at(size(row), size(n)).unwrap_or(0.0);
             // Two further reductions with three operations between them.
             let each = (weighted(costs, ns, base) / size(n) - 3.0) / 2.0;
-            costs.step_weights.put(size(row), each.clamp(0.1, 1000.0));
+            costs.step_weights.put(size(row), each.clamp(LIGHTEST_STEP, 1000.0));
         }
         Step::Again => {
             let ns = kernel(costs, total_ns, bytes(n), bytes(n / AGAIN_ROW));
@@ -148,6 +155,16 @@ fn weights(costs: &mut Costs, step: Step, Took { total_ns, .. }: Took, n: usize)
         _ => {}
     }
 }
+
+/// Two further passes each compute a share of [`Step::Steps`]' three operations again; how large it is was known only
+/// after its steps were weighed, and they were taken for all of it.
+fn without_what_is_computed_again(costs: &Costs) -> Curve {
+    let weight = |weight: f64| (weight - 3.0 * costs.again).max(LIGHTEST_STEP);
+    Curve::new(costs.step_weights.points().iter().map(|(row, each)| (*row, weight(*each))).collect())
+}
+
+/// What a step of a reduction weighs at least.
+const LIGHTEST_STEP: f64 = 0.1;
 
 /// The weighted operations that take what a kernel took beyond `memory_ns`.
 fn weighted(costs: &Costs, ns: f64, memory_ns: f64) -> f64 {
@@ -177,3 +194,7 @@ fn overlap(costs: &mut Costs, took: &[(Step, Took)]) {
     let candidates = [1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0];
     costs.overlap = candidates.into_iter().min_by(|a, b| off(*a).total_cmp(&off(*b))).unwrap_or(costs.overlap);
 }
+
+#[cfg(test)]
+#[path = "derive_tests.rs"]
+mod tests;

@@ -14,6 +14,9 @@ pub(crate) struct History {
     ns: [u64; WINDOW],
     len: usize,
     next: usize,
+    /// Was there ever enough for an opinion? A silence makes it weaker, and not a matter of the prediction again, which
+    /// may have been wrong from the start.
+    is_known: bool,
     /// The batch of this plan, counted over all devices, after which the last time was taken.
     pub(crate) last_batch: u64,
 }
@@ -23,21 +26,27 @@ impl History {
     pub(crate) fn push(&mut self, ns: u64, batch: u64) {
         if self.len > 0 && batch.saturating_sub(self.last_batch) > SILENCE {
             let median = self.median_ns().unwrap_or(ns);
-            *self = History { len: 1, next: 1, ..History::default() };
+            *self = History { len: 1, next: 1, is_known: self.is_known, ..History::default() };
             self.ns[0] = median;
         }
         self.ns[self.next] = ns.max(1);
         self.next = (self.next + 1) % WINDOW;
         self.len = (self.len + 1).min(WINDOW);
+        self.is_known |= self.len >= ENOUGH;
         self.last_batch = batch;
     }
 
     /// The median of what is known; `None` before enough is.
     pub(crate) fn expected_ns(&self) -> Option<u64> {
-        if self.len >= ENOUGH { self.median_ns() } else { None }
+        if self.is_known { self.median_ns() } else { None }
     }
 
-    /// The quickest of the last times: what a device that seems slow could do.
+    /// How many times are kept.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The last time.
     pub(crate) fn last_ns(&self) -> Option<u64> {
         (self.len > 0).then(|| self.ns[(self.next + WINDOW - 1) % WINDOW])
     }
@@ -52,3 +61,7 @@ impl History {
 
 /// Batches without news of a device after which what was known about it counts little.
 const SILENCE: u64 = 16;
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;

@@ -56,7 +56,7 @@ pub struct Measured {
     pub device: String,
     /// What it costs.
     pub costs: Costs,
-    /// Was everything measured?
+    /// Was everything measured, at least once?
     pub complete: bool,
 }
 
@@ -68,6 +68,8 @@ pub(crate) trait Bench {
     fn time_ns(&mut self, output: &Tensor, effort: Effort) -> Result<f64>;
     /// The part of the last batch that the device's own clock saw; `None` if it has no clock.
     fn device_ns(&mut self, output: &Tensor) -> Result<Option<f64>>;
+    /// The part of a batch in which it is encoded and handed to the driver; nothing where there is none.
+    fn submit_ns(&mut self, output: &Tensor) -> Result<f64>;
     /// The median time of `tasks` tasks of `elements` elements each, as one batch.
     fn time_tasks_ns(&mut self, elements: usize, tasks: usize, effort: Effort) -> Result<f64>;
 }
@@ -187,8 +189,8 @@ fn steps(effort: Effort, is_device: bool) -> Vec<Step> {
     steps.extend(sizes().flat_map(|n| [Step::Memory(n), Step::Compute(n)]));
     let cubes: &[usize] = match effort {
         Effort::Probe => &[64, 256],
-        Effort::Quick => &[16, 32, 64, 128, 256, 512],
-        Effort::Full => &[16, 32, 64, 128, 256, 512, 1024],
+        // Devices get faster up to here, and many break even between the last two.
+        Effort::Quick | Effort::Full => &[16, 32, 64, 128, 256, 512, 1024],
     };
     steps.extend(cubes.iter().map(|&n| Step::Product([1, n, n, n])));
     let rows: &[usize] = if effort == Effort::Probe { &[1 << 12] } else { &[8, 64, 1024, 1 << 16] };
@@ -203,7 +205,7 @@ fn steps(effort: Effort, is_device: bool) -> Vec<Step> {
     // Rows that [`Step::Reduce`] has, too: what is beyond one reduction is the difference.
     steps.extend([8, 64, 1024].map(Step::Steps));
     steps.push(Step::Again);
-    let rows: &[usize] = &[64, 1024, 1 << 18];
+    let rows: &[usize] = &[16, 64, 1024, 1 << 18];
     steps.extend(rows.iter().flat_map(|&row| sizes().filter(move |n| *n >= row).map(move |n| Step::Scan(n, row))));
     let common = [Op::Exp, Op::Log, Op::Tanh, Op::Sigmoid, Op::Gelu, Op::Sin, Op::Sqrt, Op::Div, Op::Pow, Op::Erf];
     let ops = if effort == Effort::Full { Op::ALL } else { &common[..] };
@@ -228,12 +230,15 @@ pub(crate) fn measure(bench: &mut dyn Bench, effort: Effort, watch: &mut Watch<'
     let rounds = if effort == Effort::Probe { 1 } else { 2 };
     let total = rounds * steps.len();
     bench.time_ns(&probes::nothing()?, effort)?;
+    let submit_ns = bench.submit_ns(&probes::nothing()?)?;
+    let is_device = bench.is_device();
+    let known = |took: &[(Step, Took)]| Costs { submit_ns, ..derive(took, is_device) };
     let mut took: Vec<(Step, Took)> = Vec::new();
     let mut costs = Costs::default();
     for number in 0..total {
         let step = steps[number % steps.len()];
         if watch(&costs, &step.name(), number, total).is_break() {
-            return Ok((derive(&took, bench.is_device()), false));
+            return Ok((known(&took), number >= steps.len()));
         }
         let is_long = |(other, took): &(Step, Took)| is_smaller(*other, step) && took.total_ns > LONGEST_NS;
         if took.iter().any(is_long) {
@@ -247,10 +252,10 @@ pub(crate) fn measure(bench: &mut dyn Bench, effort: Effort, watch: &mut Watch<'
             None => took.push((step, now)),
         }
         if number % WRITTEN_EVERY == 0 {
-            costs = derive(&took, bench.is_device());
+            costs = known(&took);
         }
     }
-    Ok((derive(&took, bench.is_device()), true))
+    Ok((known(&took), true))
 }
 
 /// Measurements after which what is known so far is told anew.

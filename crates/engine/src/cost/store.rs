@@ -66,6 +66,12 @@ struct Entry {
     costs: Costs,
 }
 
+/// All that is read of a file of another version.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
 impl CostsFile {
     /// Nothing measured yet.
     pub fn empty(cpu: &str, threads: usize) -> CostsFile {
@@ -80,6 +86,21 @@ impl CostsFile {
     /// Was anything but the processor measured?
     pub fn has_devices(&self) -> bool {
         self.devices.iter().any(|entry| entry.key.backend != CPU)
+    }
+
+    /// The devices in it.
+    ///
+    /// ```
+    /// let file = breakeven::cost::CostsFile::empty("a processor", 2);
+    /// assert_eq!((file.processor(), file.keys().count()), (("a processor", 2), 0));
+    /// ```
+    pub fn keys(&self) -> impl Iterator<Item = &DeviceKey> {
+        self.devices.iter().map(|entry| &entry.key)
+    }
+
+    /// The processor that it belongs to, and with how many threads.
+    pub fn processor(&self) -> (&str, usize) {
+        (&self.cpu, self.threads)
     }
 
     /// Puts a device's costs in.
@@ -99,21 +120,23 @@ impl CostsFile {
     /// The costs of this machine: nothing, if there are none, and why, if there are some that can't be trusted.
     pub fn read(dir: &Path, cpu: &str, threads: usize) -> (CostsFile, Option<String>) {
         let (path, empty) = (CostsFile::path(dir, cpu, threads), CostsFile::empty(cpu, threads));
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (empty, None),
-            Err(error) => return (empty, Some(format!("{}: {error}", path.display()))),
-        };
         let refuse = |why: String| {
             let advice = "measure again with `breakeven scan`";
             Some(format!("{} is not used: {why}; {advice}", path.display()))
         };
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (empty, None),
+            Err(error) => return (empty, refuse(error.to_string())),
+        };
+        // Before all else: another version may have another form.
+        if let Ok(Version { version }) = serde_json::from_str(&text)
+            && version != VERSION
+        {
+            return (empty, refuse(format!("it is of version {version}, this is {VERSION}")));
+        }
         match serde_json::from_str::<CostsFile>(&text) {
             Err(error) => (empty, refuse(error.to_string())),
-            Ok(file) if file.version != VERSION => {
-                let why = format!("it is of version {}, this is {VERSION}", file.version);
-                (empty, refuse(why))
-            }
             Ok(file) if file.cpu != cpu || file.threads != threads => {
                 (empty, refuse(format!("it belongs to {} with {} threads", file.cpu, file.threads)))
             }
@@ -128,7 +151,9 @@ impl CostsFile {
     pub fn write(&self, dir: &Path) -> std::io::Result<()> {
         std::fs::create_dir_all(dir)?;
         let path = CostsFile::path(dir, &self.cpu, self.threads);
-        let beside = path.with_extension(format!("{}.tmp", std::process::id()));
+        // Of this thread alone: two engines of one process may write at once.
+        let thread = format!("{:?}", std::thread::current().id()).replace(|c: char| !c.is_ascii_digit(), "");
+        let beside = path.with_extension(format!("{}-{thread}.tmp", std::process::id()));
         std::fs::write(&beside, serde_json::to_string_pretty(self).map_err(std::io::Error::other)?)?;
         std::fs::rename(&beside, &path).inspect_err(|_| drop(std::fs::remove_file(&beside)))
     }
@@ -136,3 +161,7 @@ impl CostsFile {
 
 /// The processor's interface.
 pub(crate) const CPU: &str = "cpu";
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

@@ -132,8 +132,12 @@ impl KernelWork {
     fn count_reads(&mut self, plan: &Plan, body: &Body, extents: &[usize], product: Option<u32>) {
         let points: f64 = extents.iter().map(|&extent| extent as f64).product();
         let last = extents.iter().rposition(|&extent| extent > 1);
+        let is_gathered = |number: u32| {
+            // Counted where it is computed: its index here is only where its axis begins.
+            body.insts.iter().any(|inst| matches!(inst, Inst::Gather { access, .. } if *access == number))
+        };
         for (number, access) in body.accesses.iter().enumerate() {
-            if Some(number as u32) == product {
+            if Some(number as u32) == product || is_gathered(number as u32) {
                 continue;
             }
             let info = plan.buffer(access.buffer);
@@ -155,6 +159,16 @@ fn is_strided(access: &Access, vars: usize, last: Option<usize>) -> bool {
 }
 
 impl Work {
+    /// The kind of the kernel that has most to do.
+    pub(crate) fn kind(&self) -> usize {
+        let size = |kernel: &KernelWork| {
+            let product = kernel.product.map_or(0.0, |shape| shape.iter().product());
+            kernel.points + kernel.ops.iter().map(|(op, count)| count * f64::from(op.row().cost)).sum::<f64>() + product
+        };
+        let largest = self.kernels.iter().max_by(|a, b| size(a).total_cmp(&size(b)));
+        largest.map_or(0, super::adjust::kind)
+    }
+
     /// So many times as much in one batch: every kernel runs over as many times the points.
     pub(crate) fn times(&self, count: f64) -> Work {
         let kernel = |kernel: &KernelWork| KernelWork {
@@ -173,3 +187,7 @@ impl Work {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "work_tests.rs"]
+mod tests;

@@ -29,8 +29,36 @@ pub struct Timings {
     pub readback_bytes: u64,
     /// Time on the device by its own clock; 0 where it has none.
     pub device_ns: u64,
+    /// Time inside of the driver's calls that hand the work over.
+    pub submit_ns: u64,
     /// Buffers, pipelines and bind groups that had to be created for this run.
     pub created: u32,
+}
+
+impl Timings {
+    /// Counts another run's, one after the other.
+    ///
+    /// ```
+    /// use breakeven_ir::backend::Timings;
+    /// let mut total = Timings { submits: 1, total_ns: 5, ..Timings::default() };
+    /// total.add(&Timings { submits: 1, total_ns: 7, ..Timings::default() });
+    /// assert_eq!((total.submits, total.total_ns), (2, 12));
+    /// ```
+    pub fn add(&mut self, other: &Timings) {
+        self.total_ns += other.total_ns;
+        self.kernels += other.kernels;
+        self.threads = self.threads.max(other.threads);
+        self.dispatches += other.dispatches;
+        self.passes += other.passes;
+        self.submits += other.submits;
+        self.uploads += other.uploads;
+        self.readbacks += other.readbacks;
+        self.upload_bytes += other.upload_bytes;
+        self.readback_bytes += other.readback_bytes;
+        self.device_ns += other.device_ns;
+        self.submit_ns += other.submit_ns;
+        self.created += other.created;
+    }
 }
 
 /// How a device fares.

@@ -10,6 +10,7 @@ use crate::check;
 use crate::expr::Body;
 use crate::memory::{self, lifetimes};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Where an input of a cut's back comes from.
 ///
@@ -63,9 +64,9 @@ pub enum MadeBy {
 pub struct Cut {
     /// The kernels before the cut. Its outputs are what the back reads of it and what the whole plan gives of it, each
     /// buffer once.
-    pub front: Plan,
+    pub front: Arc<Plan>,
     /// The kernels from the cut on. Its outputs are those of the whole plan that the front does not make.
-    pub back: Plan,
+    pub back: Arc<Plan>,
     /// For each input of the front: which input of the whole plan it is.
     pub front_inputs: Vec<usize>,
     /// For each input of the back: where it comes from.
@@ -111,8 +112,8 @@ impl Plan {
             Err(_) => MadeBy::Back(back_outputs.partition_point(|&other| other < id)),
         };
         Some(Cut {
-            front: self.part(&lives, 0..at, &front_inputs, &front_outputs),
-            back: self.part(&lives, at..self.kernels.len(), &back_inputs, &back_outputs),
+            front: Arc::new(self.part(&lives, 0..at, &front_inputs, &front_outputs)),
+            back: Arc::new(self.part(&lives, at..self.kernels.len(), &back_inputs, &back_outputs)),
             outputs: made.filter(is_output).map(maker).collect(),
             front_inputs,
             back_sources,

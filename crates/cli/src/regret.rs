@@ -1,0 +1,222 @@
+//! How good the choice of a device is: random expressions that no curve was fitted on enter, a table of regret leaves.
+//!
+//! Every expression is run on every device, in turns; what the router chose at first sight is compared with the best
+//! device known afterwards, beside two naive rules. To make both sides win often on a machine without a fast GPU, the
+//! CPU is slowed by really waiting.
+
+use breakeven::cost::{Costs, Effort, Expression, expression};
+use breakeven::{Config, Device, Engine, RunOptions, Tensor};
+use serde::Serialize;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use crate::failure::Failure;
+
+/// Seeds from here on are never used for measuring costs.
+const HELD_OUT: u64 = 1_000_000;
+/// Elements of an expression at most.
+const MOST_ELEMENTS: f64 = 1e6;
+/// The naive rule that a library once shipped.
+const NAIVE_ELEMENTS: usize = 100_000;
+/// How many times slower the CPU is made.
+const SLOWED: [u32; 4] = [1, 16, 64, 256];
+
+/// Regret on one device beside a CPU that is so many times slower than this machine's.
+#[derive(Clone, Debug, Serialize)]
+pub struct Regret {
+    /// The device beside the CPU.
+    pub device: String,
+    /// How many times slower the CPU was made.
+    pub cpu_slowed: u32,
+    /// Expressions.
+    pub expressions: usize,
+    /// How often the device was really better.
+    pub device_better: usize,
+    /// What was chosen at first sight.
+    pub auto: Rule,
+    /// The device above 100,000 elements.
+    pub above_100k: Rule,
+    /// Always the CPU.
+    pub always_cpu: Rule,
+    /// How far predictions were off, on the CPU and on the device: median and P90.
+    pub error: [[f64; 2]; 2],
+}
+
+/// Time of the chosen device over the best one's.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Rule {
+    /// Median of all expressions.
+    pub median: f64,
+    /// Mean.
+    pub mean: f64,
+    /// 95 of 100 are no worse.
+    pub p95: f64,
+    /// All expressions together, over the CPU alone.
+    pub total_over_cpu: f64,
+}
+
+/// One expression's times.
+struct Row {
+    elements: usize,
+    ns: [f64; 2],
+    predicted_ns: [f64; 2],
+    chosen: usize,
+}
+
+/// Measures the devices and then the regret; `told` hears of the progress and may end it.
+pub fn run(
+    config: &Config,
+    wanted: &[Device],
+    effort: Effort,
+    expressions: usize,
+    told: &mut dyn FnMut(f64, &str) -> ControlFlow<()>,
+) -> Result<Vec<Regret>, Failure> {
+    let base = Engine::with_config(Config { cache_dir: None, ..config.clone() })?;
+    let is_wanted = |id: &String| wanted.is_empty() || wanted.iter().any(|device| device.to_string() == *id);
+    let ids = base.devices().into_iter().map(|device| device.id);
+    let devices: Vec<String> = ids.filter(|id| id != "cpu" && is_wanted(id)).collect();
+    let parts = (devices.len() * (1 + SLOWED.len())).max(1) as f64;
+    let mut costs: Vec<(String, Costs)> = Vec::new();
+    for device in std::iter::once("cpu".to_owned()).chain(devices.iter().cloned()) {
+        let mut watch = |progress: &breakeven::cost::Progress| {
+            let share = costs.len().saturating_sub(1) as f64 + progress.done as f64 / progress.total.max(1) as f64;
+            told(share / parts, &format!("{}, {}", progress.device, progress.what))
+        };
+        let measured = base.measure(&device, effort, &mut watch)?;
+        if !measured.complete {
+            return Ok(Vec::new());
+        }
+        costs.push((device, measured.costs));
+    }
+    let mut done = devices.len() as f64;
+    let mut regrets = Vec::new();
+    for (at, device) in devices.iter().enumerate() {
+        let number = device.trim_start_matches("gpu:").parse().unwrap_or(at);
+        for slowed in SLOWED {
+            let settings = Config { cache_dir: None, device: Device::Auto, slow_cpu: slowed, ..config.clone() };
+            let engine = Engine::with_config(settings)?;
+            engine.set_costs("cpu", costs[0].1.clone().times(f64::from(slowed)))?;
+            engine.set_costs(device, costs[at + 1].1.clone())?;
+            let mut rows = Vec::new();
+            for seed in 0..expressions as u64 {
+                let share = (done + seed as f64 / expressions as f64) / parts;
+                if told(share, &format!("{device} beside a CPU slowed {slowed} times")).is_break() {
+                    break;
+                }
+                let expression = expression(HELD_OUT + seed, MOST_ELEMENTS, true).map_err(breakeven::Error::from)?;
+                rows.push(row(&engine, number, &expression)?);
+            }
+            done += 1.0;
+            if !rows.is_empty() {
+                regrets.push(regret(device, slowed, &rows));
+            }
+        }
+    }
+    Ok(regrets)
+}
+
+fn row(engine: &Engine, number: usize, expression: &Expression) -> Result<Row, Failure> {
+    let output = &expression.output;
+    let wishes = [Device::Cpu, Device::Gpu(Some(number))];
+    let on = |device| RunOptions { device: Some(device), strict: Some(true), ..RunOptions::default() };
+    // Its pipelines are made first: while they are not there, there is nothing to choose.
+    engine.run_with(&[output], &on(wishes[1]))?;
+    let decision = engine.run_with(&[output], &RunOptions::default())?.decision;
+    let chosen = usize::from(decision.device != "cpu");
+    let expected = |device: &str| {
+        let found = decision.predicted.iter().find(|predicted| predicted.device == device);
+        found.map_or(f64::NAN, |predicted| predicted.expected_ns as f64)
+    };
+    let predicted_ns = [expected("cpu"), expected(&wishes[1].to_string())];
+    let mut samples = [Vec::new(), Vec::new()];
+    let begun = Instant::now();
+    while samples[0].len() < LEAST || (begun.elapsed() < BUDGET && samples[0].len() < MOST) {
+        for (wish, samples) in wishes.iter().zip(&mut samples) {
+            samples.push(hot_ns(engine, output, &on(*wish))?);
+        }
+    }
+    let median = |samples: &mut Vec<f64>| {
+        samples.sort_by(f64::total_cmp);
+        samples[samples.len() / 2]
+    };
+    let ns = samples.each_mut().map(median);
+    Ok(Row { elements: expression.elements, ns, predicted_ns, chosen })
+}
+
+/// Rounds of an expression: at least, at most, and how long.
+const LEAST: usize = 3;
+const MOST: usize = 15;
+const BUDGET: Duration = Duration::from_millis(40);
+/// A sample is a few calls in a row, as a loop would make them: the first finds threads and caches asleep.
+const SAMPLE: Duration = Duration::from_micros(300);
+
+fn hot_ns(engine: &Engine, output: &Tensor, options: &RunOptions) -> Result<f64, Failure> {
+    let first = engine.run_with(&[output], options)?.decision.actual_ns;
+    let calls = (SAMPLE.as_nanos() as u64 / first.max(1)).clamp(1, 30);
+    let mut best = Vec::new();
+    for _ in 0..calls {
+        best.push(engine.run_with(&[output], options)?.decision.actual_ns as f64);
+    }
+    best.sort_by(f64::total_cmp);
+    Ok(best[best.len() / 2])
+}
+
+fn regret(device: &str, cpu_slowed: u32, rows: &[Row]) -> Regret {
+    let rule = |choose: &dyn Fn(&Row) -> usize| {
+        let mut ratios: Vec<f64> = rows.iter().map(|row| row.ns[choose(row)] / row.ns[0].min(row.ns[1])).collect();
+        ratios.sort_by(f64::total_cmp);
+        let total: f64 = rows.iter().map(|row| row.ns[choose(row)]).sum();
+        Rule {
+            median: ratios[ratios.len() / 2],
+            mean: ratios.iter().sum::<f64>() / ratios.len() as f64,
+            p95: ratios[(ratios.len() * 95 / 100).min(ratios.len() - 1)],
+            total_over_cpu: total / rows.iter().map(|row| row.ns[0]).sum::<f64>(),
+        }
+    };
+    let error = |side: usize| {
+        let mut off: Vec<f64> = rows.iter().map(|row| (row.predicted_ns[side] / row.ns[side] - 1.0).abs()).collect();
+        off.retain(|off| off.is_finite());
+        off.sort_by(f64::total_cmp);
+        let at = |share: usize| off.get(off.len() * share / 100).copied().unwrap_or(f64::NAN);
+        [at(50), at(90)]
+    };
+    Regret {
+        device: device.to_owned(),
+        cpu_slowed,
+        expressions: rows.len(),
+        device_better: rows.iter().filter(|row| row.ns[1] < row.ns[0]).count(),
+        auto: rule(&|row| row.chosen),
+        above_100k: rule(&|row| usize::from(row.elements > NAIVE_ELEMENTS)),
+        always_cpu: rule(&|_| 0),
+        error: [error(0), error(1)],
+    }
+}
+
+/// The table for people.
+pub fn table(regrets: &[Regret]) -> String {
+    let mut text = String::from(
+        "Time of the chosen device over the best one's (1.00 is perfect), over expressions that no curve was fitted on.\n\n\
+         device  CPU slowed  expressions  better there   auto: median mean  p95  over CPU   above 100k: mean   \
+         CPU: mean   error CPU p50 p90   error device p50 p90\n",
+    );
+    for r in regrets {
+        text += &format!(
+            "{:<7} {:>9}x {:>12} {:>13} {:>14.2} {:>4.2} {:>5.2} {:>8.2} {:>18.2} {:>11.2} {:>12.0} % {:>3.0} % {:>14.0} % {:>3.0} %\n",
+            r.device,
+            r.cpu_slowed,
+            r.expressions,
+            r.device_better,
+            r.auto.median,
+            r.auto.mean,
+            r.auto.p95,
+            r.auto.total_over_cpu,
+            r.above_100k.mean,
+            r.always_cpu.mean,
+            100.0 * r.error[0][0],
+            100.0 * r.error[0][1],
+            100.0 * r.error[1][0],
+            100.0 * r.error[1][1],
+        );
+    }
+    text
+}

@@ -1,0 +1,215 @@
+//! What a scan measures: an op and a size enter, a load leaves that runs on any device and tells what it took.
+
+use breakeven::{DType, Device, Engine, Many, Program, Result, RunOptions, Tensor, View};
+
+/// The length of the rows of softmax and cumsum.
+const ROW: u64 = 512;
+/// Elements of each of many tasks.
+const TASK: u64 = 256;
+/// Pairs of a product and a sum in the chain.
+const PAIRS: usize = 5;
+
+/// An op that is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Op {
+    /// What it is called.
+    pub name: &'static str,
+    /// Its class in the report.
+    pub class: &'static str,
+    /// What its sizes count.
+    pub unit: &'static str,
+    /// Its size if its array has so many elements.
+    pub size: fn(u64) -> u64,
+    /// Its time goes with this power of the elements.
+    pub power: f64,
+    /// It at a size.
+    pub load: fn(&Engine, u64) -> Result<Load>,
+}
+
+/// Every op that can be asked for.
+pub const OPS: [Op; 8] = [
+    Op { name: "add", class: "map", unit: "elements", size: elements, power: 1.0, load: add },
+    Op { name: "sigmoid", class: "map", unit: "elements", size: elements, power: 1.0, load: sigmoid },
+    CHAIN,
+    Op { name: "sum", class: "reduce", unit: "elements", size: elements, power: 1.0, load: sum },
+    Op { name: "softmax", class: "rows", unit: "elements", size: whole_rows, power: 1.0, load: softmax },
+    Op { name: "cumsum", class: "scan", unit: "elements", size: whole_rows, power: 1.0, load: cumsum },
+    Op { name: "matmul", class: "contract", unit: "n x n", size: side, power: 1.5, load: matmul },
+    Op { name: "many", class: "many", unit: "tasks of 256", size: tasks, power: 1.0, load: many },
+];
+
+/// Ten elementwise ops as one batch.
+pub const CHAIN: Op = Op { name: "chain", class: "map", unit: "elements", size: elements, power: 1.0, load: chain };
+
+/// The same ten ops as ten calls: what fusion is measured against. It can't be asked for.
+pub const CALLS: Op =
+    Op { name: "chain as 10 calls", class: "map", unit: "elements", size: elements, power: 1.0, load: calls };
+
+/// The op of this name.
+pub fn parse(name: &str) -> Result<Op, String> {
+    let names = || OPS.map(|op| op.name).join(", ");
+    OPS.into_iter().find(|op| op.name == name).ok_or_else(|| format!("expected some of {}", names()))
+}
+
+/// An op at a size, with its data.
+pub enum Load {
+    /// One batch.
+    Batch(Program),
+    /// Products and sums, each a call of its own, from host memory to host memory.
+    Calls {
+        /// A factor of each product.
+        multiply: Vec<Program>,
+        /// The sum of what there is and the first value.
+        add: Program,
+        /// That value.
+        x: Vec<f32>,
+    },
+    /// Tasks of [`TASK`] elements each.
+    Many {
+        /// What each of them computes.
+        program: Program,
+        /// The data of all.
+        data: Vec<f32>,
+    },
+}
+
+impl Load {
+    /// Runs it there, and nowhere else; nanoseconds leave, from the call to the results.
+    pub fn run(&self, device: Device) -> Result<u64> {
+        let options = RunOptions { device: Some(device), strict: Some(true), ..RunOptions::default() };
+        match self {
+            Load::Batch(program) => Ok(program.run_with(&[], &options)?.decision.actual_ns),
+            Load::Calls { multiply, add, x } => {
+                let mut total_ns = 0;
+                let mut last = None;
+                for program in multiply {
+                    let y = last.as_ref().map_or(View::from(x), View::from);
+                    let product = program.run_with(&[y], &options)?;
+                    let mut sum = add.run_with(&[View::from(&product.outputs[0]), View::from(x)], &options)?;
+                    total_ns += product.decision.actual_ns + sum.decision.actual_ns;
+                    last = Some(sum.outputs.swap_remove(0));
+                }
+                Ok(total_ns)
+            }
+            Load::Many { program, data } => {
+                let tasks: Vec<[View<'_>; 1]> = data.chunks_exact(TASK as usize).map(|task| [task.into()]).collect();
+                Ok(program.run_many_with(&tasks, &mut Many::default(), &options)?.actual_ns)
+            }
+        }
+    }
+}
+
+fn elements(elements: u64) -> u64 {
+    elements.max(1)
+}
+
+fn whole_rows(elements: u64) -> u64 {
+    elements.div_ceil(ROW).max(1) * ROW
+}
+
+fn side(elements: u64) -> u64 {
+    (elements as f64).sqrt().round().max(1.0) as u64
+}
+
+fn tasks(elements: u64) -> u64 {
+    (elements / TASK).max(1)
+}
+
+/// Values from 0.5 to 1.5: nothing that overflows, underflows or is special to a processor.
+fn values(len: u64) -> Vec<f32> {
+    (0..len).map(|i| 0.5 + (i.wrapping_mul(2_654_435_761) % 4096) as f32 / 4096.0).collect()
+}
+
+fn data(shape: &[u64]) -> Result<Tensor> {
+    let extents: Vec<usize> = shape.iter().map(|extent| *extent as usize).collect();
+    Ok(Tensor::from_vec(values(shape.iter().product()), extents.as_slice())?)
+}
+
+fn batch(engine: &Engine, output: &Tensor) -> Result<Load> {
+    Ok(Load::Batch(engine.compile(&[], &[output])?))
+}
+
+fn add(engine: &Engine, size: u64) -> Result<Load> {
+    batch(engine, &(&data(&[size])? + &data(&[size])?)?)
+}
+
+fn sigmoid(engine: &Engine, size: u64) -> Result<Load> {
+    batch(engine, &data(&[size])?.sigmoid()?)
+}
+
+fn sum(engine: &Engine, size: u64) -> Result<Load> {
+    batch(engine, &data(&[size])?.sum(&[], false)?)
+}
+
+fn softmax(engine: &Engine, size: u64) -> Result<Load> {
+    batch(engine, &data(&[size / ROW, ROW])?.softmax(-1)?)
+}
+
+fn cumsum(engine: &Engine, size: u64) -> Result<Load> {
+    batch(engine, &data(&[size / ROW, ROW])?.cumsum(1)?)
+}
+
+fn matmul(engine: &Engine, size: u64) -> Result<Load> {
+    batch(engine, &data(&[size, size])?.matmul(&data(&[size, size])?)?)
+}
+
+/// A factor of the chain: no two alike, so that none can be left out.
+fn factor(pair: usize) -> f32 {
+    0.5 + pair as f32 / 16.0
+}
+
+fn chain(engine: &Engine, size: u64) -> Result<Load> {
+    let x = data(&[size])?;
+    let mut y = x.clone();
+    for pair in 0..PAIRS {
+        y = (&(&y * factor(pair))? + &x)?;
+    }
+    batch(engine, &y)
+}
+
+fn calls(engine: &Engine, size: u64) -> Result<Load> {
+    let input = |name| Tensor::input(name, DType::F32, [size as usize]);
+    let (y, x) = (input("y")?, input("x")?);
+    let product = |pair| engine.compile(&[&y], &[&(&y * factor(pair))?]);
+    let multiply: Result<Vec<Program>> = (0..PAIRS).map(product).collect();
+    let add = engine.compile(&[&y, &x], &[&(&y + &x)?])?;
+    Ok(Load::Calls { multiply: multiply?, add, x: values(size) })
+}
+
+fn many(engine: &Engine, size: u64) -> Result<Load> {
+    let x = Tensor::input("x", DType::F32, [TASK as usize])?;
+    let program = engine.compile(&[&x], &[&x.relu()?])?;
+    Ok(Load::Many { program, data: values(size * TASK) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use breakeven::Config;
+
+    #[test]
+    fn every_op_runs_at_every_size() {
+        let engine = Engine::with_config(Config::default()).unwrap();
+        for op in OPS.into_iter().chain([CALLS]) {
+            for elements in [1, 300, 5000] {
+                let load = (op.load)(&engine, (op.size)(elements)).unwrap();
+                assert!(load.run(Device::Cpu).unwrap() > 0, "{} of {elements}", op.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_chain_has_ten_ops_and_is_one_kernel() {
+        let engine = Engine::with_config(Config::default()).unwrap();
+        let Ok(Load::Batch(program)) = chain(&engine, 100) else { panic!("a batch") };
+        let stats = program.plan().stats();
+        assert_eq!((stats.kernels, stats.flops), (1, 2 * PAIRS as u64 * 100));
+    }
+
+    #[test]
+    fn sizes_are_those_that_an_op_can_have() {
+        let sizes = |elements| OPS.map(|op| (op.size)(elements));
+        assert_eq!(sizes(1), [1, 1, 1, 1, 512, 512, 1, 1]);
+        assert_eq!(sizes(1000), [1000, 1000, 1000, 1000, 1024, 1024, 32, 3]);
+    }
+}
