@@ -117,8 +117,9 @@ fn run_where_it_pays<A: Attempt>(
     }
     let routed = router.routed(batch.plan(), batch.tasks());
     let open = |device: usize| engine.devices.opened(device - 1).filter(|slot| slot.is_usable());
-    let usable =
-        (1..DEVICES).filter(|device| open(*device).is_some()).fold(batch.divides(), |mask, device| mask | 1 << device);
+    // One device after the other may always be; all at once only where that was asked for.
+    let ways = if wish == Device::All { batch.divides() } else { batch.divides() & !(1 << BOTH) };
+    let usable = (1..DEVICES).filter(|device| open(*device).is_some()).fold(ways, |mask, device| mask | 1 << device);
     let objective = options.objective.unwrap_or(engine.config.objective);
     let resident = |device: usize| match device {
         0 => 0,
