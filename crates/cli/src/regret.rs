@@ -147,18 +147,24 @@ fn row(engine: &Engine, number: usize, expression: &Expression) -> Result<Row, F
 const LEAST: usize = 3;
 const MOST: usize = 15;
 const BUDGET: Duration = Duration::from_millis(40);
-/// A sample is a few calls in a row, as a loop would make them: the first finds threads and caches asleep.
-const SAMPLE: Duration = Duration::from_micros(300);
+/// A sample is a loop of calls, as a program would make them: the first calls after a pause find threads and caches asleep,
+/// and do not count.
+const WARM_UP: Duration = Duration::from_millis(1);
+const SAMPLE: Duration = Duration::from_millis(2);
 
 fn hot_ns(engine: &Engine, output: &Tensor, options: &RunOptions) -> Result<f64, Failure> {
-    let first = engine.run_with(&[output], options)?.decision.actual_ns;
-    let calls = (SAMPLE.as_nanos() as u64 / first.max(1)).clamp(1, 30);
-    let mut best = Vec::new();
-    for _ in 0..calls {
-        best.push(engine.run_with(&[output], options)?.decision.actual_ns as f64);
+    let begun = Instant::now();
+    let mut times = Vec::new();
+    while times.is_empty() || begun.elapsed() < WARM_UP + SAMPLE {
+        let is_warm = begun.elapsed() >= WARM_UP;
+        let ns = engine.run_with(&[output], options)?.decision.actual_ns as f64;
+        // Of calls that take longer than all that, one does.
+        if is_warm || begun.elapsed() >= WARM_UP + SAMPLE {
+            times.push(ns);
+        }
     }
-    best.sort_by(f64::total_cmp);
-    Ok(best[best.len() / 2])
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
 }
 
 fn regret(device: &str, cpu_slowed: u32, rows: &[Row]) -> Regret {

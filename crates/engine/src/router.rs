@@ -23,6 +23,8 @@ const BETTER: f64 = 0.9;
 const HOPELESS: f64 = 2.0;
 /// Exploring begins after so many batches of a plan: before that every batch says something anyway.
 const SETTLED: u64 = 8;
+/// Batches of a plan after which what they took is compared with the model.
+const TELLING: usize = 5;
 /// Batches in a row that confirm what a surprising exploration has found.
 const CONFIRM: u32 = 2;
 /// Devices beyond this number are not routed to.
@@ -392,11 +394,13 @@ impl Router {
     fn note(&self, routed: &Routed, state: &mut State, device: usize, predicted: &Prediction, actual_ns: u64) {
         let batch = state.batches;
         let side = &mut state.sides[device];
-        // The first one of a plan finds cold caches and memory that nobody has touched: it says little about the model.
-        let is_second = side.history.len() == 1;
         side.history.push(whole_ns(side, predicted, actual_ns), batch);
-        if is_second && predicted.total_ns() > 0 && actual_ns > 0 {
-            lock(&self.biases).push(device, routed.kind, actual_ns as f64 / predicted.total_ns() as f64);
+        // The first ones of a plan find cold caches and threads asleep: only what it settles at says something about the
+        // model.
+        if side.history.len() == TELLING
+            && let (Some(usual), true) = (side.history.expected_ns(), side.whole_ns() > 0.0)
+        {
+            lock(&self.biases).push(device, routed.kind, usual as f64 / side.whole_ns());
         }
     }
 

@@ -336,7 +336,7 @@ fn spikes_of_many_new_plans_do_not_make_a_device_bad() {
         let routed = router.routed(&plan(), 1);
         let choice = choose(&router, &routed);
         assert_eq!(choice.device, 1, "plan {number}");
-        for _ in 0..2 {
+        for _ in 0..TELLING {
             router.learn(&routed, &choice, 1, if number % 3 == 2 { 100 * MS } else { MS }, false);
         }
     }
@@ -350,7 +350,7 @@ fn a_model_that_is_off_is_corrected_for_plans_not_seen() {
         .map(|_| {
             let routed = router.routed(&plan(), 1);
             let choice = choose(&router, &routed);
-            for _ in 0..2 {
+            for _ in 0..TELLING {
                 router.learn(&routed, &choice, choice.device, [2 * MS, 3 * MS][choice.device], false);
             }
             choice.device
