@@ -40,6 +40,8 @@ pub struct Regret {
     pub always_cpu: Rule,
     /// How far predictions were off, on the CPU and on the device: median and P90.
     pub error: [[f64; 2]; 2],
+    /// The worst choice, in words.
+    pub worst: String,
 }
 
 /// Time of the chosen device over the best one's.
@@ -57,6 +59,8 @@ pub struct Rule {
 
 /// One expression's times.
 struct Row {
+    text: String,
+    reason: String,
     elements: usize,
     ns: [f64; 2],
     predicted_ns: [f64; 2],
@@ -140,7 +144,8 @@ fn row(engine: &Engine, number: usize, expression: &Expression) -> Result<Row, F
         samples[samples.len() / 2]
     };
     let ns = samples.each_mut().map(median);
-    Ok(Row { elements: expression.elements, ns, predicted_ns, chosen })
+    let (text, reason) = (expression.text.clone(), decision.reason);
+    Ok(Row { text, reason, elements: expression.elements, ns, predicted_ns, chosen })
 }
 
 /// Rounds of an expression: at least, at most, and how long.
@@ -195,7 +200,23 @@ fn regret(device: &str, cpu_slowed: u32, rows: &[Row]) -> Regret {
         above_100k: rule(&|row| usize::from(row.elements > NAIVE_ELEMENTS)),
         always_cpu: rule(&|_| 0),
         error: [error(0), error(1)],
+        worst: worst(rows),
     }
+}
+
+/// What was chosen worst.
+fn worst(rows: &[Row]) -> String {
+    let ratio = |row: &Row| row.ns[row.chosen] / row.ns[0].min(row.ns[1]);
+    let Some(row) = rows.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b))) else { return String::new() };
+    let us = |ns: f64| ns / 1e3;
+    format!(
+        "{:.2}x for {}: CPU {:.0} us, device {:.0} us; {}",
+        ratio(row),
+        row.text,
+        us(row.ns[0]),
+        us(row.ns[1]),
+        row.reason
+    )
 }
 
 /// The table for people.
@@ -223,6 +244,10 @@ pub fn table(regrets: &[Regret]) -> String {
             100.0 * r.error[1][0],
             100.0 * r.error[1][1],
         );
+    }
+    text.push('\n');
+    for r in regrets {
+        text += &format!("worst of {} at {}x: {}\n", r.device, r.cpu_slowed, r.worst);
     }
     text
 }
