@@ -218,7 +218,16 @@ impl Costs {
 
     /// What a kernel takes.
     pub fn kernel_ns(&self, kernel: &KernelWork) -> f64 {
-        self.adjust.factor(kernel) * self.by_curves_ns(kernel)
+        // A product of a shape that was measured needs no correction by others.
+        let near = kernel.product.map_or(0.0, |shape| self.nearness(&shape));
+        self.adjust.factor(kernel).powf(1.0 - near) * self.by_curves_ns(kernel)
+    }
+
+    /// How near a product's shape is to one that was measured: 1 if it is that one.
+    fn nearness(&self, shape: &[f64; 4]) -> f64 {
+        let apart = |(a, b): (&f64, &f64)| (a.max(1.0) / b.max(1.0)).ln().powi(2);
+        let distance = |known: &ProductCost| shape.iter().zip(&known.shape).map(apart).sum::<f64>();
+        (-self.products.iter().map(distance).fold(f64::INFINITY, f64::min)).exp()
     }
 
     fn by_curves_ns(&self, kernel: &KernelWork) -> f64 {
