@@ -130,6 +130,40 @@ fn many_tasks_of_different_sizes_equal_single_runs() {
     }
 }
 
+/// Tasks that lie side by side in memory may run as one: with some that do, some that do not, and one that is read twice.
+#[test]
+fn tasks_side_by_side_in_memory_are_tasks_of_their_own() {
+    type Binary = fn(&Tensor, &Tensor) -> Result<Tensor, breakeven::RecordError>;
+    let records: &[Binary] = &[
+        |x, y| x + y,
+        |x, _| x.relu(),
+        |x, y| (((x * 0.5)? + y)? * x),
+        |x, y| Tensor::where_(&x.gt(0.0)?, x, y),
+    ];
+    let engine = engine();
+    for lanes in [1usize, 2, 15, 16, 256, 257] {
+        let values = |seed: u32| (0..12 * lanes as u32).map(|i| ((i * 37 + seed) % 101) as f32 / 50.0 - 1.0).collect();
+        let (a, b): (Vec<f32>, Vec<f32>) = (values(3), values(40));
+        // Both side by side; the second backwards; the first again and again; a gap.
+        let orders: [fn(usize) -> (usize, usize); 4] = [|t| (t, t), |t| (t, 11 - t), |_| (5, 5), |t| (t + t / 6, t)];
+        for (number, record) in records.iter().enumerate() {
+            let x = Tensor::input("x", DType::F32, [lanes]).unwrap();
+            let y = Tensor::input("y", DType::F32, [lanes]).unwrap();
+            let program = engine.compile(&[&x, &y], &[&record(&x, &y).unwrap()]).unwrap();
+            for order in orders {
+                let tasks: Vec<[View<'_>; 2]> =
+                    (0..11).map(order).map(|(i, j)| [&a[i * lanes..][..lanes], &b[j * lanes..][..lanes]].map(View::from)).collect();
+                let many = program.run_many(&tasks).unwrap();
+                for (at, task) in tasks.iter().enumerate() {
+                    let alone = &program.run(task).unwrap()[0];
+                    let (found, expected) = (many.slice::<f32>(at, 0).unwrap(), alone.as_slice::<f32>().unwrap());
+                    assert_eq!(found, expected, "record {number}, {lanes} lanes, task {at}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn results_of_many_tasks_take_the_place_of_earlier_ones() {
     let program = compiled(&engine(), &[2], |x| x + 1.0);

@@ -40,8 +40,13 @@ pub struct Regret {
     pub always_cpu: Rule,
     /// How far predictions were off, on the CPU and on the device: median and P90.
     pub error: [[f64; 2]; 2],
+    /// How far times were off when some expressions were measured a second time, at the end: what no prediction can be
+    /// better than. Median and P90 on the CPU and on the device.
+    pub again: [[f64; 2]; 2],
     /// The worst choice, in words.
     pub worst: String,
+    /// Each expression.
+    pub rows: Vec<Row>,
 }
 
 /// Time of the chosen device over the best one's.
@@ -57,14 +62,23 @@ pub struct Rule {
     pub total_over_cpu: f64,
 }
 
-/// One expression's times.
-struct Row {
-    text: String,
-    reason: String,
-    elements: usize,
-    ns: [f64; 2],
-    predicted_ns: [f64; 2],
-    chosen: usize,
+/// One expression's times, on the CPU and on the device.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The expression.
+    pub text: String,
+    /// Why it was placed where it was.
+    pub reason: String,
+    /// Elements of its inputs.
+    pub elements: usize,
+    /// What it took.
+    pub ns: [f64; 2],
+    /// What it took at the end, where that was measured.
+    pub again_ns: Option<[f64; 2]>,
+    /// What had been predicted.
+    pub predicted_ns: [f64; 2],
+    /// 0 for the CPU, 1 for the device.
+    pub chosen: usize,
 }
 
 /// Measures the devices and then the regret; `told` hears of the progress and may end it.
@@ -110,6 +124,14 @@ pub fn run(
                 let expression = expression(HELD_OUT + seed, MOST_ELEMENTS, true).map_err(breakeven::Error::from)?;
                 rows.push(row(&engine, number, &expression)?);
             }
+            // Those of the start again: a machine that others share is another one a minute later.
+            for (seed, row) in rows.iter_mut().enumerate().step_by(AGAIN) {
+                if told((done + 1.0) / parts, "some of them again").is_break() {
+                    break;
+                }
+                let again = expression(HELD_OUT + seed as u64, MOST_ELEMENTS, true).map_err(breakeven::Error::from)?;
+                row.again_ns = Some(measure(&engine, number, &again)?);
+            }
             done += 1.0;
             if !rows.is_empty() {
                 regrets.push(regret(device, slowed, &rows));
@@ -121,8 +143,7 @@ pub fn run(
 
 fn row(engine: &Engine, number: usize, expression: &Expression) -> Result<Row, Failure> {
     let output = &expression.output;
-    let wishes = [Device::Cpu, Device::Gpu(Some(number))];
-    let on = |device| RunOptions { device: Some(device), strict: Some(true), ..RunOptions::default() };
+    let wishes = wishes(number);
     // Its pipelines are made first: while they are not there, there is nothing to choose.
     engine.run_with(&[output], &on(wishes[1]))?;
     let decision = engine.run_with(&[output], &RunOptions::default())?.decision;
@@ -132,22 +153,37 @@ fn row(engine: &Engine, number: usize, expression: &Expression) -> Result<Row, F
         found.map_or(f64::NAN, |predicted| predicted.expected_ns as f64)
     };
     let predicted_ns = [expected("cpu"), expected(&wishes[1].to_string())];
+    let ns = measure(engine, number, expression)?;
+    let (text, reason) = (expression.text.clone(), decision.reason);
+    Ok(Row { text, reason, elements: expression.elements, ns, again_ns: None, predicted_ns, chosen })
+}
+
+/// What an expression takes on the CPU and on the device, in turns.
+fn measure(engine: &Engine, number: usize, expression: &Expression) -> Result<[f64; 2], Failure> {
     let mut samples = [Vec::new(), Vec::new()];
     let begun = Instant::now();
     while samples[0].len() < LEAST || (begun.elapsed() < BUDGET && samples[0].len() < MOST) {
-        for (wish, samples) in wishes.iter().zip(&mut samples) {
-            samples.push(hot_ns(engine, output, &on(*wish))?);
+        for (wish, samples) in wishes(number).iter().zip(&mut samples) {
+            samples.push(hot_ns(engine, &expression.output, &on(*wish))?);
         }
     }
     let median = |samples: &mut Vec<f64>| {
         samples.sort_by(f64::total_cmp);
         samples[samples.len() / 2]
     };
-    let ns = samples.each_mut().map(median);
-    let (text, reason) = (expression.text.clone(), decision.reason);
-    Ok(Row { text, reason, elements: expression.elements, ns, predicted_ns, chosen })
+    Ok(samples.each_mut().map(median))
 }
 
+fn wishes(number: usize) -> [Device; 2] {
+    [Device::Cpu, Device::Gpu(Some(number))]
+}
+
+fn on(device: Device) -> RunOptions {
+    RunOptions { device: Some(device), strict: Some(true), ..RunOptions::default() }
+}
+
+/// Every so many expressions are measured again at the end.
+const AGAIN: usize = 8;
 /// Rounds of an expression: at least, at most, and how long.
 const LEAST: usize = 3;
 const MOST: usize = 15;
@@ -184,8 +220,8 @@ fn regret(device: &str, cpu_slowed: u32, rows: &[Row]) -> Regret {
             total_over_cpu: total / rows.iter().map(|row| row.ns[0]).sum::<f64>(),
         }
     };
-    let error = |side: usize| {
-        let mut off: Vec<f64> = rows.iter().map(|row| (row.predicted_ns[side] / row.ns[side] - 1.0).abs()).collect();
+    let off_by = |other: &dyn Fn(&Row, usize) -> f64, side: usize| {
+        let mut off: Vec<f64> = rows.iter().map(|row| (other(row, side) / row.ns[side] - 1.0).abs()).collect();
         off.retain(|off| off.is_finite());
         off.sort_by(f64::total_cmp);
         let at = |share: usize| off.get(off.len() * share / 100).copied().unwrap_or(f64::NAN);
@@ -199,8 +235,10 @@ fn regret(device: &str, cpu_slowed: u32, rows: &[Row]) -> Regret {
         auto: rule(&|row| row.chosen),
         above_100k: rule(&|row| usize::from(row.elements > NAIVE_ELEMENTS)),
         always_cpu: rule(&|_| 0),
-        error: [error(0), error(1)],
+        error: [0, 1].map(|side| off_by(&|row, side| row.predicted_ns[side], side)),
+        again: [0, 1].map(|side| off_by(&|row, side| row.again_ns.map_or(f64::NAN, |ns| ns[side]), side)),
         worst: worst(rows),
+        rows: rows.to_vec(),
     }
 }
 
@@ -224,11 +262,11 @@ pub fn table(regrets: &[Regret]) -> String {
     let mut text = String::from(
         "Time of the chosen device over the best one's (1.00 is perfect), over expressions that no curve was fitted on.\n\n\
          device  CPU slowed  expressions  better there   auto: median mean  p95  over CPU   above 100k: mean   \
-         CPU: mean   error CPU p50 p90   error device p50 p90\n",
+         CPU: mean   error CPU p50 p90   error device p50 p90   measured again: CPU p50 p90   device p50 p90\n",
     );
     for r in regrets {
         text += &format!(
-            "{:<7} {:>9}x {:>12} {:>13} {:>14.2} {:>4.2} {:>5.2} {:>8.2} {:>18.2} {:>11.2} {:>12.0} % {:>3.0} % {:>14.0} % {:>3.0} %\n",
+            "{:<7} {:>9}x {:>12} {:>13} {:>14.2} {:>4.2} {:>5.2} {:>8.2} {:>18.2} {:>11.2} {:>12.0} % {:>3.0} % {:>14.0} % {:>3.0} % {:>19.0} % {:>3.0} % {:>7.0} % {:>3.0} %\n",
             r.device,
             r.cpu_slowed,
             r.expressions,
@@ -243,6 +281,10 @@ pub fn table(regrets: &[Regret]) -> String {
             100.0 * r.error[0][1],
             100.0 * r.error[1][0],
             100.0 * r.error[1][1],
+            100.0 * r.again[0][0],
+            100.0 * r.again[0][1],
+            100.0 * r.again[1][0],
+            100.0 * r.again[1][1],
         );
     }
     text.push('\n');

@@ -165,9 +165,14 @@ impl PreparedPlan {
             inputs
         };
         if let Some(straight) = &self.straight {
-            for task in 0..tasks {
-                // SAFETY: inputs are checked here, results by the caller; it was made from this program.
-                unsafe { straight.run(program, inputs_of(task), base.wrapping_add(task * stride)) };
+            let mut task = 0;
+            while task < tasks {
+                let first = inputs_of(task);
+                let count = straight.joined(&self.tasks, &inputs[task * per_task..], stride);
+                // SAFETY: inputs are checked here and by `joined`, results by the caller; it was made from this program, and
+                // the memory of tasks that are joined follows one another.
+                unsafe { straight.run(program, count, first, base.wrapping_add(task * stride)) };
+                task += count;
             }
             return;
         }

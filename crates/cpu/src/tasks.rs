@@ -39,7 +39,9 @@ impl TaskPlace {
     #[inline(always)]
     pub(crate) fn address(self, inputs: &[&[u8]], results: *mut u8) -> *mut u8 {
         match self {
-            TaskPlace::Input { number, offset } => inputs[number].as_ptr().cast_mut().wrapping_add(offset),
+            TaskPlace::Input { number, offset } => {
+                std::ptr::with_exposed_provenance_mut(inputs[number].as_ptr().expose_provenance() + offset)
+            }
             TaskPlace::Result { offset } => results.wrapping_add(offset),
         }
     }
@@ -74,7 +76,12 @@ fn has_gather(kernel: &Kernel) -> bool {
 pub(crate) struct Straight {
     calls: Box<[Call]>,
     lanes: usize,
+    /// Does every call go over whole buffers, so that tasks that lie side by side in memory are one longer task?
+    joins: bool,
 }
+
+/// Lanes of tasks that several calls run over as one: what one call writes for the next one stays in L1.
+const JOINED_LANES: usize = 2048;
 
 struct Call {
     f: MapFn,
@@ -114,15 +121,53 @@ impl Straight {
             Some(Call { f: *f, dst: memory(*dst)?, args: operands })
         };
         let calls: Option<Box<[Call]>> = program.head.iter().map(call).collect();
-        Some(Straight { calls: calls?, lanes: program.lane_count })
+        let (calls, lanes) = (calls?, program.lane_count);
+        let bytes = lanes * size_of::<u32>();
+        let whole = |place: TaskPlace| match place {
+            TaskPlace::Input { number, offset } => offset == 0 && layout.input_bytes[number] == bytes,
+            TaskPlace::Result { offset } => offset == 0 && layout.result_bytes == bytes,
+        };
+        let over_all = |operand: &Operand| match operand {
+            Operand::Memory(place) => whole(*place),
+            Operand::Const(_) => true,
+        };
+        // One lane of memory may as well be a scalar that every lane reads.
+        let joins = lanes > 1 && calls.iter().all(|call| whole(call.dst) && call.args.iter().all(over_all));
+        Some(Straight { calls, lanes, joins })
     }
 
-    /// Runs one task.
+    /// How many tasks, from this one on, lie side by side in memory and may run as one: their inputs have the plan's sizes, if
+    /// those of the first one do. `inputs` are those of all tasks from this one on, results are `stride` bytes apart.
+    #[inline(always)]
+    pub(crate) fn joined(&self, layout: &TaskLayout, inputs: &[&[u8]], stride: usize) -> usize {
+        if !self.joins || stride != layout.result_bytes {
+            return 1;
+        }
+        let most = if self.calls.len() == 1 { usize::MAX } else { (JOINED_LANES / self.lanes).max(1) };
+        // One address range from here on, whoever borrowed which part of it: hence exposed, not compared alone.
+        let adjacent = |before: &[u8], after: &[u8], bytes: usize| {
+            after.len() == bytes && before.as_ptr().expose_provenance() + bytes == after.as_ptr().expose_provenance()
+        };
+        if let [bytes] = *layout.input_bytes {
+            let follows = |pair: &&[&[u8]]| adjacent(pair[0], pair[1], bytes);
+            return 1 + inputs.windows(2).take(most - 1).take_while(follows).count();
+        }
+        let each = layout.input_bytes.len().max(1);
+        let follows = |(before, after): &(&[&[u8]], &[&[u8]])| {
+            let mut inputs = before.iter().zip(*after).zip(&layout.input_bytes);
+            inputs.all(|((before, after), bytes)| adjacent(before, after, *bytes))
+        };
+        let pairs = inputs.chunks_exact(each).zip(inputs.chunks_exact(each).skip(1));
+        1 + pairs.take(most - 1).take_while(follows).count()
+    }
+
+    /// Runs one task, or so many that are joined.
     ///
     /// # Safety
-    /// `program` is the one that this was made from; inputs and results have the sizes of the plan's buffers.
+    /// `program` is the one that this was made from; inputs and results have the sizes of the plan's buffers, for each of
+    /// `count` tasks that lie side by side.
     #[inline(always)]
-    pub(crate) unsafe fn run(&self, program: &TileProgram, inputs: &[&[u8]], results: *mut u8) {
+    pub(crate) unsafe fn run(&self, program: &TileProgram, count: usize, inputs: &[&[u8]], results: *mut u8) {
         let address = |operand: Operand| match operand {
             Operand::Memory(place) => place.address(inputs, results).cast::<u32>().cast_const(),
             Operand::Const(at) => &raw const program.consts[at as usize],
@@ -130,7 +175,7 @@ impl Straight {
         for Call { f, dst, args: [a, b, c] } in &self.calls {
             let dst = dst.address(inputs, results).cast();
             // SAFETY: the plan's accesses stay inside their buffers, and constants are one lane each.
-            unsafe { f(dst, address(*a), address(*b), address(*c), self.lanes) };
+            unsafe { f(dst, address(*a), address(*b), address(*c), self.lanes * count) };
         }
     }
 }

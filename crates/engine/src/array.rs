@@ -80,13 +80,17 @@ impl Array {
 /// let view = View::from([1.0f32, 2.0].as_slice());
 /// assert_eq!(view.dtype(), DType::F32);
 /// ```
+// In this order: what is read of every task of many lies in the first 24 bytes, and hence in one cache line.
+#[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// Empty for what lies on a device and not on the host.
     bytes: &'a [u8],
+    pub(crate) dtype: DType,
+    /// Is it a plain slice: of no shape of its own, and nowhere but on the host?
+    is_plain: bool,
     /// The shared memory behind a tensor's data.
     shared: Option<&'a Buffer>,
-    pub(crate) dtype: DType,
     /// `None` for a plain slice, which takes the shape that is expected.
     pub(crate) shape: Option<Shape>,
 }
@@ -99,7 +103,7 @@ impl<'a> View<'a> {
         if shape.elems() != found {
             return Err(breakeven_ir::Error::DataLength { found, shape }.into());
         }
-        Ok(View { shape: Some(shape), ..self })
+        Ok(View { shape: Some(shape), is_plain: false, ..self })
     }
 
     /// Its dtype.
@@ -112,7 +116,14 @@ impl<'a> View<'a> {
         let shared = tensor.as_data()?;
         // What lies on a device is fetched when the CPU needs it, and not before.
         let bytes = if shared.resident().is_some() { &[] } else { shared.as_bytes() };
-        Some(View { bytes, shared: Some(shared), dtype: tensor.dtype(), shape: Some(tensor.shape()) })
+        let (dtype, shape) = (tensor.dtype(), Some(tensor.shape()));
+        Some(View { bytes, dtype, is_plain: false, shared: Some(shared), shape })
+    }
+
+    /// The bytes of a plain slice.
+    #[inline]
+    pub(crate) fn plain(&self) -> Option<&'a [u8]> {
+        self.is_plain.then_some(self.bytes)
     }
 
     /// How many bytes there are.
@@ -152,7 +163,8 @@ impl<'a> View<'a> {
 
 impl<'a> From<&'a Array> for View<'a> {
     fn from(array: &'a Array) -> View<'a> {
-        View { bytes: array.as_bytes(), shared: None, dtype: array.dtype, shape: Some(array.shape) }
+        let (dtype, shape) = (array.dtype, Some(array.shape));
+        View { bytes: array.as_bytes(), dtype, is_plain: false, shared: None, shape }
     }
 }
 
@@ -173,7 +185,8 @@ macro_rules! views {
     ($($t:ty => $dtype:ident;)*) => {$(
         impl<'a> From<&'a [$t]> for View<'a> {
             fn from(data: &'a [$t]) -> View<'a> {
-                View { bytes: bytemuck::cast_slice(data), shared: None, dtype: DType::$dtype, shape: None }
+                let bytes = bytemuck::cast_slice(data);
+                View { bytes, dtype: DType::$dtype, is_plain: true, shared: None, shape: None }
             }
         }
         impl<'a> From<&'a Vec<$t>> for View<'a> {

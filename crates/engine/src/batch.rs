@@ -6,7 +6,7 @@ use crate::calibrate::slow_down;
 use crate::devices::Slot;
 use crate::engine::{Engine, Shared};
 use crate::error::Result;
-use crate::execute;
+use crate::execute::{self, Views};
 use crate::resident::Kept;
 use crate::route::Attempt;
 use crate::router::CUT;
@@ -22,7 +22,7 @@ pub(crate) struct Batch<'a> {
     pub(crate) engine: &'a Shared,
     /// The plan, made ready for the CPU.
     pub(crate) prepared: &'a Arc<dyn Prepared>,
-    pub(crate) views: Vec<View<'a>>,
+    pub(crate) views: Views<'a>,
 }
 
 impl Batch<'_> {
@@ -183,26 +183,22 @@ pub(crate) struct Into<'a, 'b, 'c> {
     pub(crate) outputs: &'b mut [ViewMut<'c>],
 }
 
-impl Into<'_, '_, '_> {
-    fn copy(&mut self, arrays: &[Array]) {
-        for (output, array) in self.outputs.iter_mut().zip(arrays) {
-            output.bytes.copy_from_slice(array.as_bytes());
-        }
-    }
-}
-
 impl Attempt for Into<'_, '_, '_> {
     type Output = ();
 
     fn on(&mut self, slot: &Slot) -> Result<((), Timings)> {
         let (arrays, timings) = self.batch.run_on(slot)?;
-        self.copy(&arrays);
+        execute::copy(&arrays, self.outputs);
         Ok(((), timings))
     }
 
     fn on_cpu(&mut self) -> Result<((), Timings)> {
-        let arrays = self.batch.run_on_cpu()?;
-        self.copy(&arrays);
+        let begun = Instant::now();
+        let Batch { engine, prepared, views } = &self.batch;
+        views.iter().try_for_each(View::fetch)?;
+        let outputs = &mut *self.outputs;
+        execute::with_bytes(views, |inputs| execute::run_into(&***prepared, engine.cpu.blocks(), inputs, outputs))?;
+        slow_down(begun, engine.config.slow_cpu);
         Ok(((), Timings::default()))
     }
 
@@ -216,7 +212,7 @@ impl Attempt for Into<'_, '_, '_> {
 
     fn on_halves(&mut self, cut: &Cut, front: Option<&Slot>, back: Option<&Slot>) -> Option<Result<((), Timings)>> {
         let done = self.batch.run_halves(cut, front, back);
-        Some(done.map(|(arrays, timings)| (self.copy(&arrays), timings)))
+        Some(done.map(|(arrays, timings)| (execute::copy(&arrays, self.outputs), timings)))
     }
 
     fn prepared(&self, slot: Option<&Slot>) -> Result<Arc<dyn Prepared>> {

@@ -7,7 +7,7 @@ use crate::cost::{Costs, Effort, Measured, Prediction, Progress, Work};
 use crate::decision::Decision;
 use crate::devices::{DeviceInfo, Devices};
 use crate::error::{Error, Result};
-use crate::execute;
+use crate::execute::{self, Views};
 use crate::plans::{PlanStats, Plans};
 use crate::program::Program;
 use crate::resident::Pinned;
@@ -150,8 +150,8 @@ impl Engine {
     /// the plan that is remembered.
     pub fn run(&self, outputs: &[&Tensor]) -> Result<Vec<Array>> {
         let (key, leaves) = plan_key(outputs);
-        let views = leaf_views(&leaves)?;
         let prepared = self.shared.plans.get(key, outputs, &*self.shared.cpu)?;
+        let views = leaf_views(&leaves)?;
         if self.shared.is_routed(&*prepared, 1) || views.iter().any(View::is_elsewhere) {
             let mut batch = Batch { engine: &self.shared, prepared: &prepared, views };
             return Ok(route::run(&self.shared, &RunOptions::default(), &mut batch)?.0);
@@ -162,8 +162,8 @@ impl Engine {
     /// Computes these tensors as one batch where `options` say, and tells where that was and why.
     pub fn run_with(&self, outputs: &[&Tensor], options: &RunOptions) -> Result<Ran> {
         let (key, leaves) = plan_key(outputs);
-        let views = leaf_views(&leaves)?;
         let prepared = self.shared.plans.get(key, outputs, &*self.shared.cpu)?;
+        let views = leaf_views(&leaves)?;
         let mut batch = Batch { engine: &self.shared, prepared: &prepared, views };
         let (outputs, outcome) = route::run(&self.shared, options, &mut batch)?;
         Ok(Ran { outputs, decision: outcome.decision(&self.shared, &batch) })
@@ -183,8 +183,8 @@ impl Engine {
     /// ```
     pub fn run_resident(&self, outputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         let (key, leaves) = plan_key(outputs);
-        let views = leaf_views(&leaves)?;
         let prepared = self.shared.plans.get(key, outputs, &*self.shared.cpu)?;
+        let views = leaf_views(&leaves)?;
         let batch = Batch { engine: &self.shared, prepared: &prepared, views };
         let mut stay = Stay { batch, engine: self, recipes: outputs };
         Ok(route::run(&self.shared, &RunOptions::default(), &mut stay)?.0)
@@ -350,7 +350,7 @@ fn device_number(device: &str) -> Result<usize> {
 }
 
 /// The data of a graph's leaves; an input without a value is an error.
-fn leaf_views<'a>(leaves: &[&'a Tensor]) -> Result<Vec<View<'a>>> {
+fn leaf_views<'a>(leaves: &[&'a Tensor]) -> Result<Views<'a>> {
     leaves
         .iter()
         .map(|leaf| {

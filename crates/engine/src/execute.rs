@@ -1,15 +1,20 @@
 //! Runs a prepared plan on borrowed memory, with outputs from the pool.
 
-use crate::array::{Array, View};
+use crate::array::{Array, View, ViewMut};
 use crate::error::{Error, Result};
 use breakeven_cpu::{Block, Blocks};
 use breakeven_ir::backend::Prepared;
 use breakeven_ir::plan::{BufferId, Plan};
 use breakeven_ir::{Buffer, HostBytes};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Slices that are kept on the stack while a batch runs; larger batches use a list.
 const INLINE: usize = 16;
+/// Outputs that are kept there.
+const INLINE_OUTPUTS: usize = 8;
+/// The inputs of a batch.
+pub(crate) type Views<'a> = SmallVec<[View<'a>; 4]>;
 
 /// Calls `work` with the bytes of `views`.
 pub(crate) fn with_bytes<R>(views: &[View<'_>], work: impl FnOnce(&[&[u8]]) -> R) -> R {
@@ -47,6 +52,38 @@ fn buffers_with(prepared: &dyn Prepared, blocks: &Arc<Blocks>, inputs: &[&[u8]],
         prepared.run(inputs, &mut slices, threads)?;
     }
     Ok(taken.into_iter().map(|block| Buffer::new(Arc::new(block) as Arc<dyn HostBytes>)).collect())
+}
+
+/// Runs one batch into memory that exists, in the order of the plan's outputs. Allocates nothing.
+pub(crate) fn run_into(
+    prepared: &dyn Prepared,
+    blocks: &Arc<Blocks>,
+    inputs: &[&[u8]],
+    outputs: &mut [ViewMut<'_>],
+) -> Result<()> {
+    let plan = prepared.plan();
+    let count = outputs.len();
+    if plan.output_buffers().count() != count {
+        // One buffer serves several outputs: computed once, copied.
+        copy(&run(prepared, blocks, inputs, true)?, outputs);
+    } else if count <= INLINE_OUTPUTS {
+        let mut slices: [&mut [u8]; INLINE_OUTPUTS] = Default::default();
+        for (slot, output) in slices.iter_mut().zip(outputs.iter_mut()) {
+            *slot = output.bytes;
+        }
+        prepared.run(inputs, &mut slices[..count], true)?;
+    } else {
+        let mut slices: Vec<&mut [u8]> = outputs.iter_mut().map(|o| &mut *o.bytes).collect();
+        prepared.run(inputs, &mut slices, true)?;
+    }
+    Ok(())
+}
+
+/// Arrays into memory that exists.
+pub(crate) fn copy(arrays: &[Array], outputs: &mut [ViewMut<'_>]) {
+    for (output, array) in outputs.iter_mut().zip(arrays) {
+        output.bytes.copy_from_slice(array.as_bytes());
+    }
 }
 
 /// The plan's outputs, from the memory of each of its output buffers. One buffer may serve several: they share it.

@@ -5,7 +5,7 @@ use crate::decision::Decision;
 use crate::error::{Error, Result};
 use crate::program::{Bound, Inner};
 use crate::route::{self, RunOptions};
-use crate::tasks::{self, Inputs, Tasks};
+use crate::tasks::{self, Inputs, Results, Tasks};
 use breakeven_cpu::Block;
 use breakeven_ir::backend::{RESULT_ALIGN, RunError};
 use breakeven_ir::{DType, HostBytes, Readable, Shape, read_as};
@@ -106,15 +106,16 @@ impl Many {
         let mut inputs = Inputs::new();
         let routed = program.engine.is_routed(&*program.bound.prepared, tasks.len());
         let layout = layout(program, tasks, &mut inputs, routed)?;
-        let memory = std::mem::take(self).data;
-        let mut batch = Tasks { program, tasks, layout: &layout, inputs: &inputs, memory };
-        let (data, failed) = if routed {
-            route::run(&program.engine, &RunOptions::default(), &mut batch)?.0
+        let mut batch = Tasks { program, tasks, layout: &layout, inputs: &inputs, memory: self.data.take() };
+        let done = if routed {
+            route::run(&program.engine, &RunOptions::default(), &mut batch).map(|(results, _)| results)
         } else {
-            batch.run_on_cpu()?
+            batch.run_on_cpu()
         };
-        let outputs = program.bound.prepared.plan().outputs.len();
-        *self = Many { data: Some(data), layout, failed, outputs };
+        match done {
+            Ok(results) => self.put(program, layout, results),
+            Err(error) => return self.fail(error),
+        }
         Ok(())
     }
 
@@ -126,13 +127,31 @@ impl Many {
         options: &RunOptions,
     ) -> Result<Decision> {
         let layout = layout(program, tasks, &mut Inputs::new(), true)?;
-        let memory = std::mem::take(self).data;
-        let mut batch = Tasks { program, tasks, layout: &layout, inputs: &[], memory };
-        let ((data, failed), outcome) = route::run(&program.engine, options, &mut batch)?;
-        let decision = outcome.decision(&program.engine, &batch);
-        let outputs = program.bound.prepared.plan().outputs.len();
-        *self = Many { data: Some(data), layout, failed, outputs };
-        Ok(decision)
+        let mut batch = Tasks { program, tasks, layout: &layout, inputs: &[], memory: self.data.take() };
+        match route::run(&program.engine, options, &mut batch) {
+            Ok((results, outcome)) => {
+                let decision = outcome.decision(&program.engine, &batch);
+                self.put(program, layout, results);
+                Ok(decision)
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Results in the place of those that were here.
+    #[inline]
+    fn put(&mut self, program: &Inner, layout: Layout, (data, failed): Results) {
+        self.data = Some(data);
+        self.layout = layout;
+        self.failed = failed;
+        self.outputs = program.bound.prepared.plan().outputs.len();
+    }
+
+    /// Their memory is gone: no results are left.
+    #[cold]
+    fn fail<R>(&mut self, error: Error) -> Result<R> {
+        *self = Many::empty();
+        Err(error)
     }
 
     /// How many tasks there were.
@@ -214,12 +233,28 @@ fn layout<'a, T: AsRef<[View<'a>]>>(
         if lists {
             inputs.reserve(tasks.len() * first.len());
         }
-        let uniform = tasks.iter().map(AsRef::as_ref).all(|values| {
-            if lists {
-                values.iter().for_each(|view| inputs.push(view.host()));
+        let uniform = match first {
+            // Most often: slices of one length.
+            [one] if lists && one.plain().is_some() => {
+                let len = one.len_bytes();
+                tasks.iter().all(|task| match task.as_ref() {
+                    [view] if view.dtype == one.dtype => match view.plain() {
+                        Some(bytes) if bytes.len() == len => {
+                            inputs.push(bytes);
+                            true
+                        }
+                        _ => false,
+                    },
+                    _ => false,
+                })
             }
-            same_size(first, values)
-        });
+            _ => tasks.iter().map(AsRef::as_ref).all(|values| {
+                if lists {
+                    values.iter().for_each(|view| inputs.push(view.host()));
+                }
+                same_size(first, values)
+            }),
+        };
         if uniform {
             return Ok(Layout::Uniform { count: tasks.len(), bound: bound_of(program, first)? });
         }

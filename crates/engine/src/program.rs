@@ -6,7 +6,7 @@ use crate::decision::Decision;
 use crate::engine::Ran;
 use crate::engine::Shared;
 use crate::error::{Error, Result};
-use crate::execute::{self, check_inputs};
+use crate::execute::{self, Views, check_inputs};
 use crate::many::Many;
 use crate::route::{self, RunOptions};
 use breakeven_ir::backend::Prepared;
@@ -54,8 +54,6 @@ pub(crate) struct Bound {
     sources: Vec<Origin>,
     /// Are the plan's inputs exactly the program's, in order?
     pub(crate) plain: bool,
-    /// The plan's output buffers in the order of the program's outputs, each once.
-    distinct: bool,
     /// Bytes of one task's results among many: see [`Plan::result_stride`].
     pub(crate) stride: usize,
 }
@@ -86,9 +84,8 @@ impl Bound {
         let in_order = |(at, source): (usize, &Origin)| matches!(source, Origin::Input(i) if *i == at);
         let plain = sources.len() == inputs.len() && sources.iter().enumerate().all(in_order);
         let plan = prepared.plan();
-        let distinct = plan.outputs.len() == plan.output_buffers().count();
         let stride = plan.result_stride();
-        Ok(Bound { prepared, sources, plain, distinct, stride })
+        Ok(Bound { prepared, sources, plain, stride })
     }
 
     /// Gives the plan's inputs to `take`, in order.
@@ -115,8 +112,8 @@ impl Bound {
     }
 
     /// The plan's inputs.
-    pub(crate) fn views<'a>(&'a self, values: &[View<'a>]) -> Vec<View<'a>> {
-        let mut views: Vec<View<'_>> = Vec::with_capacity(self.sources.len());
+    pub(crate) fn views<'a>(&'a self, values: &[View<'a>]) -> Views<'a> {
+        let mut views = Views::with_capacity(self.sources.len());
         for source in &self.sources {
             match source {
                 Origin::Input(at) => views.push(values[*at]),
@@ -234,30 +231,8 @@ impl Program {
             route::run(&inner.engine, &RunOptions::default(), &mut Into { batch, outputs })?;
             return Ok(());
         }
-        if !inner.bound.distinct {
-            // One buffer serves several outputs: computed once, copied.
-            let arrays = self.run(values)?;
-            for (output, array) in outputs.iter_mut().zip(&arrays) {
-                output.bytes.copy_from_slice(array.as_bytes());
-            }
-            return Ok(());
-        }
-        const INLINE: usize = 8;
-        let count = outputs.len();
-        let prepared = &*inner.bound.prepared;
-        inner.bound.with_inputs(values, |inputs| {
-            if count <= INLINE {
-                let mut slices: [&mut [u8]; INLINE] = Default::default();
-                for (slot, output) in slices.iter_mut().zip(outputs.iter_mut()) {
-                    *slot = output.bytes;
-                }
-                prepared.run(inputs, &mut slices[..count], true)
-            } else {
-                let mut slices: Vec<&mut [u8]> = outputs.iter_mut().map(|o| &mut *o.bytes).collect();
-                prepared.run(inputs, &mut slices, true)
-            }
-        })?;
-        Ok(())
+        let blocks = inner.engine.cpu.blocks();
+        inner.bound.with_inputs(values, |inputs| execute::run_into(&*inner.bound.prepared, blocks, inputs, outputs))
     }
 
     /// Computes any number of tasks, of different sizes, as one batch. Each task is a list of values in the order of

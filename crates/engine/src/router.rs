@@ -14,6 +14,7 @@ use crate::cost::{Costs, Prediction, Work};
 use bias::Biases;
 use breakeven_ir::plan::Plan;
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
@@ -150,6 +151,34 @@ fn key(plan: &Arc<Plan>, tasks: usize) -> Key {
     (Arc::as_ptr(plan) as usize, tasks.max(1).ilog2())
 }
 
+/// Addresses and small numbers, which nobody chooses to collide: a batch of 500 ns would feel a stronger hash.
+#[derive(Default)]
+struct Mix(u64);
+
+impl std::hash::Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.write_u64(u64::from(n));
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.write_u64(n as u64);
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        // Multiplied by the golden ratio: neighbours lie far apart, also in the upper bits that the table looks at.
+        let mixed = (self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+}
+
 /// What is known about devices, and what plans took on them.
 pub(crate) struct Router {
     known: RwLock<Vec<Option<Arc<Costs>>>>,
@@ -157,7 +186,7 @@ pub(crate) struct Router {
     version: AtomicU64,
     /// Is anything but the CPU known?
     open: AtomicBool,
-    plans: Mutex<HashMap<Key, Arc<Routed>>>,
+    plans: Mutex<HashMap<Key, Arc<Routed>, BuildHasherDefault<Mix>>>,
     capacity: usize,
     /// Of all time, this share may go into looking whether another device has become better.
     explore: f64,

@@ -1,7 +1,7 @@
 //! What a decision costs: nothing is allocated for a plan that was seen before.
 
 use breakeven::cost::Effort;
-use breakeven::{Config, Device, Engine, SimBackend, SimProfile, Tensor};
+use breakeven::{Config, DType, Device, Engine, SimBackend, SimProfile, Tensor, View, ViewMut};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -70,5 +70,19 @@ fn choosing_allocates_nothing() -> Result<(), Box<dyn std::error::Error>> {
     let decision = auto.run_with(&[&output], &Default::default())?.decision;
     assert_eq!((&*decision.device, decision.predicted.len()), ("cpu", 2), "{}", decision.reason);
     assert!(decision.predicted[0].measured);
+
+    // Into memory that exists nothing is allocated at all, also where there is a choice.
+    let x = Tensor::input("x", DType::F32, [30_000])?;
+    let program = auto.compile(&[&x], &[&x.exp()?])?;
+    let (values, mut results) = (vec![0.5f32; 30_000], vec![0.0f32; 30_000]);
+    let mut fewest = usize::MAX;
+    for _ in 0..100 {
+        let before = COUNT.get();
+        program.run_into(&[View::from(&values)], &mut [ViewMut::from(&mut results)])?;
+        fewest = fewest.min(COUNT.get() - before);
+    }
+    assert_eq!(fewest, 0);
+    assert!(results.iter().all(|y| (y - 0.5f32.exp()).abs() < 1e-6));
+    assert_eq!(&*program.run_with(&[View::from(&values)], &Default::default())?.decision.device, "cpu");
     Ok(())
 }

@@ -88,6 +88,15 @@ impl ProductCost {
     pub fn flops(&self) -> f64 {
         2.0 * self.shape.iter().product::<f64>()
     }
+
+    fn is_cube(&self) -> bool {
+        let [batch, m, n, k] = self.shape;
+        batch == 1.0 && m == n && n == k
+    }
+
+    fn ln_op_ns(&self) -> f64 {
+        (self.ns / self.flops()).ln()
+    }
 }
 
 /// The predicted time of a batch, in its parts.
@@ -298,7 +307,7 @@ impl Costs {
         if long <= 0.0 { 0.0 } else { long * (1.0 + (short / long).powf(self.overlap)).powf(1.0 / self.overlap) }
     }
 
-    /// A matrix product: the speed of those that were measured, the nearest in shape counting most.
+    /// A matrix product: as fast as a cube of as many operations, and as much slower as others of about its shape are.
     fn product_ns(&self, shape: [f64; 4]) -> f64 {
         let flops = 2.0 * shape.iter().product::<f64>();
         if flops <= 0.0 {
@@ -323,9 +332,28 @@ impl Costs {
             let distance: f64 = shape.iter().zip(&known.shape).map(apart).sum::<f64>() + other;
             let weight = 1.0 / (distance * distance + 1e-6);
             weights += weight;
-            logs += weight * (known.ns / known.flops()).ln();
+            logs += weight * (known.ln_op_ns() - self.cube_ln_op_ns(known.flops()));
         }
-        if weights > 0.0 { flops * (logs / weights).exp() } else { self.computed_ns(flops / 2.0) }
+        if weights > 0.0 {
+            flops * (logs / weights + self.cube_ln_op_ns(flops)).exp()
+        } else {
+            self.computed_ns(flops / 2.0)
+        }
+    }
+
+    /// The logarithm of what an operation takes in cubes of so many: between those that were measured.
+    fn cube_ln_op_ns(&self, flops: f64) -> f64 {
+        let cubes = || self.products.iter().filter(|known| known.is_cube());
+        let below = cubes().filter(|known| known.flops() <= flops).max_by(|a, b| a.flops().total_cmp(&b.flops()));
+        let above = cubes().filter(|known| known.flops() >= flops).min_by(|a, b| a.flops().total_cmp(&b.flops()));
+        match (below, above) {
+            (Some(below), Some(above)) if above.flops() > below.flops() => {
+                let share = (flops / below.flops()).ln() / (above.flops() / below.flops()).ln();
+                below.ln_op_ns() * (1.0 - share) + above.ln_op_ns() * share
+            }
+            (Some(end), _) | (None, Some(end)) => end.ln_op_ns(),
+            (None, None) => 0.0,
+        }
     }
 
     /// As it was read from a file: nothing negative, nothing that is no number.

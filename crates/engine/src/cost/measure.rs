@@ -190,7 +190,7 @@ fn steps(effort: Effort, is_device: bool) -> Vec<Step> {
     let cubes: &[usize] = match effort {
         Effort::Probe => &[64, 256],
         // Devices get faster up to here, and many break even between the last two.
-        Effort::Quick | Effort::Full => &[16, 32, 64, 128, 256, 512, 1024],
+        Effort::Quick | Effort::Full => &[16, 32, 64, 128, 256, 384, 512, 768, 1024],
     };
     steps.extend(cubes.iter().map(|&n| Step::Product([1, n, n, n])));
     let rows: &[usize] = if effort == Effort::Probe { &[1 << 12] } else { &[8, 64, 1024, 1 << 16] };
