@@ -8,12 +8,11 @@ mod emit;
 
 use crate::kernels::reduce::{ReduceFns, row_dot_at};
 use crate::level::Level;
-use crate::peephole::{exponents, factors};
+use crate::peephole::{Merged, factors, merged};
 use crate::place::{Bound, Place};
 use crate::program::{Access, Phase, Ptr, Reduction, Step, Target, TileProgram};
 use crate::shape::{Form, LoopShape};
 use crate::slots;
-use breakeven_ir::Op;
 use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::{Loops, Plan, Store};
 
@@ -47,8 +46,10 @@ struct Lowering<'a> {
     in_place: Vec<Option<u32>>,
     /// The two factors of a reduction that sums products.
     factors: Vec<Option<[Value; 2]>>,
-    /// The two sides of the difference that an exponential takes in.
-    exponents: Vec<Option<[Value; 2]>>,
+    /// What takes in another value.
+    merged: Vec<Option<Merged>>,
+    /// Is it taken in by another value?
+    taken: Vec<bool>,
 }
 
 impl TileProgram {
@@ -90,6 +91,9 @@ impl TileProgram {
             shape,
         };
         let masks = kernel.body.var_masks(out.shape.inner_mask);
+        let merged = merged(kernel, &out);
+        let mut taken = vec![false; kernel.body.insts.len()];
+        merged.iter().flatten().for_each(|merged| taken[merged.taken as usize] = true);
         let mut lowering = Lowering {
             kernel,
             level,
@@ -97,7 +101,8 @@ impl TileProgram {
             locs: vec![None; kernel.body.insts.len()],
             in_place: vec![None; kernel.body.insts.len()],
             factors: factors(kernel, &out),
-            exponents: exponents(kernel),
+            merged,
+            taken,
             masks,
             out,
         };
@@ -196,16 +201,10 @@ impl Lowering<'_> {
         self.out.estimate_ps = self.estimate();
     }
 
-    /// Is `v` a difference that an exponential takes in?
-    fn taken_in(&self, v: usize) -> bool {
-        let next = self.exponents.get(v + 1).copied().flatten().is_some();
-        next && matches!(self.kernel.body.insts[v], Inst::Map { op: Op::Sub, .. })
-    }
-
-    /// The values that computing `v` takes, and how many: those of the difference for an exponential that takes it in.
+    /// The values that computing `v` takes, and how many: also those of a value that it takes in.
     fn args(&self, v: usize) -> ([Value; 3], usize) {
-        if let Some([a, b]) = self.exponents[v] {
-            return ([a, b, 0], 2);
+        if let Some(merged) = self.merged[v] {
+            return (merged.args, merged.arity);
         }
         let mut args = [0; 3];
         let count = self.kernel.body.insts[v].args().zip(&mut args).map(|(arg, slot)| *slot = arg).count();
@@ -271,8 +270,7 @@ impl Lowering<'_> {
     fn outer_level(&mut self, phase: usize, steps: &mut Vec<Step>) {
         for v in 0..self.kernel.body.insts.len() {
             let reduce = matches!(self.kernel.body.insts[v], Inst::Reduce { .. });
-            if self.phase_of[v] == phase && !self.is_inner(v) && !reduce && self.locs[v].is_none() && !self.taken_in(v)
-            {
+            if self.phase_of[v] == phase && !self.is_inner(v) && !reduce && self.locs[v].is_none() && !self.taken[v] {
                 self.emit(v, steps);
             }
         }

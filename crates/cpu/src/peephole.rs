@@ -6,15 +6,56 @@ use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::Loops;
 use breakeven_ir::{DType, Op, ReduceOp};
 
-/// The differences that the very next step exponentiates and nothing else needs: softmax in one pass less.
-pub(crate) fn exponents(kernel: &Loops) -> Vec<Option<[Value; 2]>> {
+/// Two values that are computed in one pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pair {
+    /// `exp(a - b)`.
+    ExpSub,
+    /// `a * b + c`, rounded twice as they are apart.
+    MulAdd,
+}
+
+/// A value that takes another one in, which nothing else needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Merged {
+    pub(crate) pair: Pair,
+    /// The value that is taken in.
+    pub(crate) taken: Value,
+    pub(crate) args: [Value; 3],
+    pub(crate) arity: usize,
+}
+
+/// The values that take in one that comes just before them: softmax and layer_norm in one pass less each.
+pub(crate) fn merged(kernel: &Loops, out: &TileProgram) -> Vec<Option<Merged>> {
     let body = &kernel.body;
     let uses = uses(kernel);
+    let masks = body.var_masks(out.shape.inner_mask);
+    let lanes = if out.shape.form == Form::Rows { out.shape.inner_mask } else { out.shape.lane_mask };
+    // Nothing but reading lies between: then what the one taken in takes is still at hand.
+    let just_before = |arg: Value, v: usize| {
+        let between = &body.insts[arg as usize + 1..v];
+        uses[arg as usize] == 1 && between.iter().all(|inst| matches!(inst, Inst::Load { .. } | Inst::Const(_)))
+    };
     let of = |(v, inst): (usize, &Inst)| {
-        let Inst::Map { op: Op::Exp, args: [arg, ..], .. } = *inst else { return None };
-        match body.insts[arg as usize] {
-            Inst::Map { op: Op::Sub, args: [a, b, _], .. } if uses[arg as usize] == 1 && arg as usize + 1 == v => {
-                Some([a, b])
+        let Inst::Map { op, args, .. } = *inst else { return None };
+        match op {
+            Op::Exp => match body.insts[args[0] as usize] {
+                Inst::Map { op: Op::Sub, args: [a, b, _], .. } if just_before(args[0], v) => {
+                    Some(Merged { pair: Pair::ExpSub, taken: args[0], args: [a, b, 0], arity: 2 })
+                }
+                _ => None,
+            },
+            Op::Add if body.dtypes[v] == DType::F32 => {
+                [(args[0], args[1]), (args[1], args[0])].into_iter().find_map(|(product, other)| {
+                    let Inst::Map { op: Op::Mul, args: [a, b, _], .. } = body.insts[product as usize] else {
+                        return None;
+                    };
+                    // A product that is the same in all lanes is computed once, not in each.
+                    let differs = |value: Value| masks[value as usize] & lanes != 0;
+                    let (a, b) = if differs(a) { (a, b) } else { (b, a) };
+                    let fits = differs(a) && just_before(product, v);
+                    fits.then_some(Merged { pair: Pair::MulAdd, taken: product, args: [a, b, other], arity: 3 })
+                })
             }
             _ => None,
         }

@@ -2,7 +2,7 @@
 
 mod special;
 
-pub(crate) use special::exp_sub_fns;
+pub(crate) use special::{exp_sub_fns, mul_add_fns};
 
 use crate::level::{Level, leveled};
 use breakeven_ir::{LaneBits, Op, lane_type, op_table};

@@ -38,6 +38,7 @@ pub(crate) type DotFn = unsafe fn(*const u32, *const u32, usize, *mut Acc);
 pub(crate) struct ReduceFns {
     op: ReduceOp,
     dtype: DType,
+    start: Acc,
     pub(crate) row: RowFn,
     pub(crate) col: ColFn,
     /// Many rows at once, where that is faster than one by one.
@@ -144,7 +145,9 @@ impl ReduceFns {
             (ReduceOp::All, _) => fold!(And),
         };
         let col_rows = ((op, dtype) == (ReduceOp::Sum, F32)).then(|| col_sum_rows_at(level));
-        ReduceFns { op, dtype, row, col, col_rows }
+        let wide = if op == ReduceOp::Prod { 1.0 } else { 0.0 };
+        let start = Acc { wide, bits: ReduceFns::start_bits(op, dtype), empty: true, index: 0 };
+        ReduceFns { op, dtype, start, row, col, col_rows }
     }
 
     /// Does the running value live in f64?
@@ -152,8 +155,8 @@ impl ReduceFns {
         self.dtype == DType::F32 && matches!(self.op, ReduceOp::Sum | ReduceOp::Prod)
     }
 
-    fn start_bits(&self) -> u32 {
-        match (self.op, self.dtype) {
+    fn start_bits(op: ReduceOp, dtype: DType) -> u32 {
+        match (op, dtype) {
             (ReduceOp::Sum | ReduceOp::Any, _) => 0,
             (ReduceOp::Prod | ReduceOp::All, _) => 1,
             (ReduceOp::Max | ReduceOp::ArgMax, DType::F32) => MaxF::START.to_bits(),
@@ -166,9 +169,9 @@ impl ReduceFns {
     }
 
     /// An accumulator of nothing.
+    #[inline(always)]
     pub(crate) fn start(&self) -> Acc {
-        let wide = if self.op == ReduceOp::Prod { 1.0 } else { 0.0 };
-        Acc { wide, bits: self.start_bits(), empty: true, index: 0 }
+        self.start
     }
 
     /// `later` joined to `acc`, which covers what comes before it.
@@ -215,9 +218,9 @@ impl ReduceFns {
                 let start = if self.op == ReduceOp::Prod { 1f64 } else { 0.0 };
                 std::slice::from_raw_parts_mut(acc.cast::<f64>(), n).fill(start);
             } else if matches!(self.op, ReduceOp::ArgMax | ReduceOp::ArgMin) {
-                std::slice::from_raw_parts_mut(acc, n).fill(u64::from(self.start_bits()) | u64::MAX << 32);
+                std::slice::from_raw_parts_mut(acc, n).fill(u64::from(self.start.bits) | u64::MAX << 32);
             } else {
-                std::slice::from_raw_parts_mut(acc.cast::<u32>(), n).fill(self.start_bits());
+                std::slice::from_raw_parts_mut(acc.cast::<u32>(), n).fill(self.start.bits);
             }
         }
     }

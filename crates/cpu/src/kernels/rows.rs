@@ -96,13 +96,20 @@ unsafe fn row_sum<const FMA: bool>(src: *const u32, n: usize, acc: *mut Acc, _: 
 /// The lanes of a block in f64.
 #[inline(always)]
 pub(super) fn sum_wide(lanes: &[f32; LANES]) -> f64 {
-    let mut wide = [0f64; 8];
-    for eight in lanes.chunks_exact(8) {
-        for k in 0..8 {
-            wide[k] += f64::from(eight[k]);
+    let mut wide: [f64; LANES] = std::array::from_fn(|k| f64::from(lanes[k]));
+    // Halved at constant widths, which become whole vectors.
+    #[inline(always)]
+    fn halve<const WIDTH: usize>(wide: &mut [f64; LANES]) {
+        for k in 0..WIDTH {
+            wide[k] += wide[k + WIDTH];
         }
     }
-    ((wide[0] + wide[4]) + (wide[1] + wide[5])) + ((wide[2] + wide[6]) + (wide[3] + wide[7]))
+    halve::<32>(&mut wide);
+    halve::<16>(&mut wide);
+    halve::<8>(&mut wide);
+    halve::<4>(&mut wide);
+    halve::<2>(&mut wide);
+    wide[0] + wide[1]
 }
 
 /// # Safety

@@ -5,8 +5,9 @@
 //! same in all lanes.
 
 use super::{Loc, Lowering};
-use crate::kernels::map::{exp_sub_fns, map_fns, splat_at};
+use crate::kernels::map::{exp_sub_fns, map_fns, mul_add_fns, splat_at};
 use crate::kernels::scan::ScanFns;
+use crate::peephole::Pair;
 use crate::place::{Bound, Place};
 use crate::program::{Access, Follow, Ptr, Step, Target};
 use breakeven_ir::expr::{Inst, Value};
@@ -155,8 +156,9 @@ impl Lowering<'_> {
                 let moves =
                     op.row().cost == 1 && memory(dst) && locs[..arity].iter().all(|l| l.scalar || memory(l.ptr));
                 let level = if moves { self.level.moving() } else { self.level };
-                let fns = match self.exponents[v] {
-                    Some(_) => exp_sub_fns(level),
+                let fns = match self.merged[v].map(|merged| merged.pair) {
+                    Some(Pair::ExpSub) => exp_sub_fns(level),
+                    Some(Pair::MulAdd) => mul_add_fns(level),
                     None => map_fns(op, signature, level),
                 };
                 let mut scalars = [false; 3];

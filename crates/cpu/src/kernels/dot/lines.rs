@@ -58,22 +58,26 @@ impl Row {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 fn sum_wide(lanes: [__m512; VECTORS]) -> f64 {
-    let mut wide = _mm512_setzero_pd();
-    for lane in lanes {
-        wide = _mm512_add_pd(wide, _mm512_cvtps_pd(_mm512_castps512_ps256(lane)));
-        wide = _mm512_add_pd(wide, _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(lane)));
-    }
+    let low = |lane: __m512| _mm512_cvtps_pd(_mm512_castps512_ps256(lane));
+    let high = |lane: __m512| _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(lane));
+    // Lanes k, k + 32, k + 16, k + 48; then those 8 further on.
+    let fours = |of: fn(__m512) -> __m512d| {
+        _mm512_add_pd(_mm512_add_pd(of(lanes[0]), of(lanes[2])), _mm512_add_pd(of(lanes[1]), of(lanes[3])))
+    };
+    let wide = _mm512_add_pd(fours(low), fours(high));
     let four = _mm256_add_pd(_mm512_castpd512_pd256(wide), _mm512_extractf64x4_pd::<1>(wide));
-    let pairs = _mm256_hadd_pd(four, four);
-    _mm_cvtsd_f64(_mm_add_sd(_mm256_castpd256_pd128(pairs), _mm256_extractf128_pd::<1>(pairs)))
+    let two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd::<1>(four));
+    _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
 }
 
 /// # Safety
 /// See [`super::DotFn`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 pub(super) unsafe fn row_dot(a: *const u32, b: *const u32, n: usize, acc: *mut Acc) {
-    // Shorter rows have no whole chunk, and foreign memory may begin in the middle of an element.
-    if n < LANES + LINE || !(a as usize | b as usize).is_multiple_of(4) {
+    // Shorter rows have no whole chunk, foreign memory may begin in the middle of an element, and what begins with a line
+    // needs none of this.
+    let begins = a as usize | b as usize;
+    if n < LANES + LINE || !begins.is_multiple_of(4) || begins.is_multiple_of(64) {
         // SAFETY: passed on; this function's caller has AVX-512.
         return unsafe { row_dot_as_it_lies_at(Level::Avx512)(a, b, n, acc) };
     }

@@ -1,6 +1,6 @@
 //! Kernels that no row of the op table has: two ops in one, or one op with an argument that makes it cheaper.
 
-use super::{Lane1, Lane2, MapFns, fns2, one, two};
+use super::{Lane1, Lane2, Lane3, MapFns, fns2, fns3, one, two};
 use crate::level::{Level, leveled};
 
 /// The signature of `maximum` over f32.
@@ -62,6 +62,24 @@ impl Lane2 for ExpSub {
 /// The kernels of `exp(a - b)` at `level`.
 pub(crate) fn exp_sub_fns(level: Level) -> MapFns {
     fns2::<ExpSub>(level)
+}
+
+/// `a * b + c`, each rounded, in one pass: a factor and a shift after layer_norm.
+struct MulAdd;
+impl Lane3 for MulAdd {
+    type A = f32;
+    type B = f32;
+    type C = f32;
+    type O = f32;
+    #[inline(always)]
+    fn lane<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
+        a * b + c
+    }
+}
+
+/// The kernels of `a * b + c` at `level`.
+pub(crate) fn mul_add_fns(level: Level) -> MapFns {
+    fns3::<MulAdd>(level)
 }
 
 #[cfg(test)]

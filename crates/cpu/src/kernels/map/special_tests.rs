@@ -34,3 +34,24 @@ fn the_maximum_with_zero_is_the_maximum() {
         }
     }
 }
+
+#[test]
+fn a_product_with_a_sum_is_rounded_twice() {
+    let values = values();
+    let (b, c): (Vec<f32>, Vec<f32>) =
+        (values.iter().rev().copied().collect(), values.iter().map(|v| v * 0.3).collect());
+    for level in Level::all() {
+        for scalars in [[false, false, false], [false, true, false], [false, false, true], [false, true, true]] {
+            let f = mul_add_fns(level).version(scalars).expect("every version with lanes first exists");
+            let mut got = vec![0u32; values.len()];
+            // SAFETY: every slice holds as many lanes as are asked for.
+            unsafe { f(got.as_mut_ptr(), values.as_ptr().cast(), b.as_ptr().cast(), c.as_ptr().cast(), values.len()) };
+            for (at, (a, got)) in values.iter().zip(got).enumerate() {
+                let (b, c) = (b[if scalars[1] { 0 } else { at }], c[if scalars[2] { 0 } else { at }]);
+                let (expected, got) = (a * b + c, f32::from_bits(got));
+                let same = expected.to_bits() == got.to_bits() || (expected.is_nan() && got.is_nan());
+                assert!(same, "{a:?} * {b:?} + {c:?} is {expected:?}, not {got:?}, at {}", level.name());
+            }
+        }
+    }
+}
