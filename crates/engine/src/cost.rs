@@ -19,5 +19,5 @@ pub use measure::{Effort, Measured, Progress};
 pub use store::{CostsFile, DeviceKey};
 pub use work::{KernelWork, Work};
 
-pub(crate) use adjust::KINDS;
+pub(crate) use adjust::{Features, KINDS, features, fit, kind};
 pub(crate) use measure::{Bench, measure};

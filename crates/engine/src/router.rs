@@ -11,7 +11,7 @@ pub(crate) use two::Halves;
 
 use crate::cost::history::History;
 use crate::cost::{Costs, Prediction, Work};
-use bias::Biases;
+use bias::{About, Biases};
 use breakeven_ir::plan::Plan;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -24,8 +24,8 @@ const BETTER: f64 = 0.9;
 const HOPELESS: f64 = 2.0;
 /// Exploring begins after so many batches of a plan: before that every batch says something anyway.
 const SETTLED: u64 = 8;
-/// Batches of a plan after which what they took is compared with the model.
-const TELLING: usize = 5;
+/// Batches of a plan after which what they took is compared with the model; and after twice as many, and so on.
+const TELLING: u64 = 5;
 /// Batches in a row that confirm what a surprising exploration has found.
 const CONFIRM: u32 = 2;
 /// Devices beyond this number are not routed to.
@@ -100,8 +100,8 @@ pub(crate) struct Routed {
     plan: Arc<Plan>,
     pub(crate) work: Work,
     pub(crate) tasks: usize,
-    /// The kind of its largest kernel.
-    kind: usize,
+    /// What the model's errors depend on.
+    about: About,
     /// One more than the version of the costs at which the CPU was found to be beyond doubt.
     settled: AtomicU64,
     /// The plan cut at every edge, when first asked for.
@@ -131,6 +131,10 @@ struct Side {
     failures: u32,
     /// It is not thought about before this batch.
     away_until: u64,
+    /// Batches that it did.
+    batches: u64,
+    /// Where it is noted how far off the model was.
+    told: Option<u64>,
 }
 
 impl Side {
@@ -316,7 +320,6 @@ impl Router {
             }
             prediction.wait_ns = if device < DEVICES { wait_ns(device) } else { 0 } as f64;
             choice.predicted[device] = prediction;
-            let factor = biases.factor(device, routed.kind);
             let modelled = match objective {
                 Objective::Latency => prediction.total_ns(),
                 Objective::Throughput => prediction.busy_ns(),
@@ -332,7 +335,7 @@ impl Router {
                         Objective::Throughput => (whole * prediction.busy_ns() as f64) as u64,
                     }
                 }
-                (None, _) => (modelled as f64 * factor) as u64,
+                (None, _) => (modelled as f64 * biases.factor(device, &routed.about)) as u64,
             };
             choice.expected_ns[device] = expected.max(1);
             if expected < best.1 {
@@ -398,6 +401,7 @@ impl Router {
         for device in 0..DEVICES {
             // A CPU that was not measured is a common one: what others are compared with is never left out.
             let costs = self.costs(device).or_else(|| (device == 0).then(Arc::default));
+            state.sides[device].told = None;
             state.sides[device].prediction = costs.map(|costs| match routed.tasks {
                 1 => costs.predict(&routed.work, 0),
                 tasks => costs.predict_many(&routed.work, tasks),
@@ -424,12 +428,13 @@ impl Router {
         let batch = state.batches;
         let side = &mut state.sides[device];
         side.history.push(whole_ns(side, predicted, actual_ns), batch);
+        side.batches += 1;
         // The first ones of a plan find cold caches and threads asleep: only what it settles at says something about the
-        // model.
-        if side.history.len() == TELLING
-            && let (Some(usual), true) = (side.history.expected_ns(), side.whole_ns() > 0.0)
-        {
-            lock(&self.biases).push(device, routed.kind, usual as f64 / side.whole_ns());
+        // model, and the longer it runs the better.
+        let is_telling = side.batches.is_multiple_of(TELLING) && (side.batches / TELLING).is_power_of_two();
+        if is_telling && let (Some(usual), true) = (side.history.expected_ns(), side.whole_ns() > 0.0) {
+            let ratio = usual as f64 / side.whole_ns();
+            side.told = Some(lock(&self.biases).tell(device, &routed.about, ratio, side.told));
         }
     }
 
@@ -488,7 +493,7 @@ impl Routed {
         };
         let work = Work::of(plan);
         Routed {
-            kind: work.kind(),
+            about: About::new(work.largest()),
             work,
             tasks: tasks.max(1),
             plan: plan.clone(),

@@ -10,7 +10,7 @@ use breakeven_ir::plan::Class;
 use serde::{Deserialize, Serialize};
 
 /// A constant, and what depends on points, row and work of a kernel.
-const TERMS: usize = 4;
+pub(crate) const TERMS: usize = 4;
 /// How strongly a factor of 1 is held on to, in measurements.
 const HOLD: [f64; TERMS] = [0.5, 4.0, 4.0, 4.0];
 /// No factor is beyond this, whatever was measured.
@@ -44,8 +44,11 @@ pub(crate) fn kind(kernel: &KernelWork) -> usize {
     }
 }
 
+/// What the factor of a kernel depends on.
+pub(crate) type Features = [f64; TERMS];
+
 /// What a factor may depend on, each about 0 in the middle of what is common.
-fn features(kernel: &KernelWork) -> [f64; TERMS] {
+pub(crate) fn features(kernel: &KernelWork) -> Features {
     let size = match kernel.product {
         Some(shape) => shape.iter().product::<f64>() / 32.0,
         None => kernel.points,
@@ -80,19 +83,12 @@ impl Adjust {
     pub(crate) fn learn(seen: &[Seen<'_>]) -> Adjust {
         let mut adjust = Adjust::default();
         for (number, terms) in adjust.terms.iter_mut().enumerate() {
-            let of_kind = || seen.iter().filter(|seen| kind(seen.kernel) == number);
-            let mut matrix = [[0.0; TERMS]; TERMS];
-            let mut right = [0.0; TERMS];
-            (0..TERMS).for_each(|i| matrix[i][i] = HOLD[i]);
-            for seen in of_kind() {
-                let x = features(seen.kernel);
+            let of_kind = seen.iter().filter(|seen| kind(seen.kernel) == number);
+            let seen = of_kind.map(|seen| {
                 let log = (seen.measured_ns / seen.predicted_ns).ln().clamp(-MOST.ln(), MOST.ln());
-                for i in 0..TERMS {
-                    (0..TERMS).for_each(|j| matrix[i][j] += seen.weight * x[i] * x[j]);
-                    right[i] += seen.weight * x[i] * log;
-                }
-            }
-            *terms = solve(matrix, right);
+                (features(seen.kernel), log, seen.weight)
+            });
+            *terms = fit(HOLD, seen);
         }
         adjust
     }
@@ -100,6 +96,21 @@ impl Adjust {
     pub(crate) fn is_sound(&self) -> bool {
         self.terms.iter().flatten().all(|term| term.is_finite())
     }
+}
+
+/// The terms that explain logarithms of factors best, each known for the features of a kernel and with a weight. `hold` tells
+/// how strongly each term is held back towards 0, in measurements.
+pub(crate) fn fit(hold: Features, seen: impl Iterator<Item = (Features, f64, f64)>) -> Features {
+    let mut matrix = [[0.0; TERMS]; TERMS];
+    let mut right = [0.0; TERMS];
+    (0..TERMS).for_each(|i| matrix[i][i] = hold[i]);
+    for (x, log, weight) in seen {
+        for i in 0..TERMS {
+            (0..TERMS).for_each(|j| matrix[i][j] += weight * x[i] * x[j]);
+            right[i] += weight * x[i] * log;
+        }
+    }
+    solve(matrix, right)
 }
 
 /// Solves a small positive definite system: no pivot is ever near 0, because every diagonal was begun with something.

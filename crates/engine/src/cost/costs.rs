@@ -335,7 +335,7 @@ impl Costs {
             logs += weight * (known.ln_op_ns() - self.cube_ln_op_ns(known.flops()));
         }
         if weights > 0.0 {
-            flops * (logs / weights + self.cube_ln_op_ns(flops)).exp()
+            flops * (logs / weights + self.cube_ln_op_ns(2.0 * shape.iter().product::<f64>())).exp()
         } else {
             self.computed_ns(flops / 2.0)
         }

@@ -41,11 +41,6 @@ impl History {
         if self.is_known { self.median_ns() } else { None }
     }
 
-    /// How many times are kept.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
     /// The last time.
     pub(crate) fn last_ns(&self) -> Option<u64> {
         (self.len > 0).then(|| self.ns[(self.next + WINDOW - 1) % WINDOW])

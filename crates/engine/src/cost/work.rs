@@ -159,14 +159,13 @@ fn is_strided(access: &Access, vars: usize, last: Option<usize>) -> bool {
 }
 
 impl Work {
-    /// The kind of the kernel that has most to do.
-    pub(crate) fn kind(&self) -> usize {
+    /// The kernel that has most to do.
+    pub(crate) fn largest(&self) -> Option<&KernelWork> {
         let size = |kernel: &KernelWork| {
             let product = kernel.product.map_or(0.0, |shape| shape.iter().product());
             kernel.points + kernel.ops.iter().map(|(op, count)| count * f64::from(op.row().cost)).sum::<f64>() + product
         };
-        let largest = self.kernels.iter().max_by(|a, b| size(a).total_cmp(&size(b)));
-        largest.map_or(0, super::adjust::kind)
+        self.kernels.iter().max_by(|a, b| size(a).total_cmp(&size(b)))
     }
 
     /// So many times as much in one batch: every kernel runs over as many times the points.
