@@ -368,7 +368,9 @@ impl Router {
             state.confirm = (left > 1).then_some((device, left - 1));
             return (device, Why::Explores);
         }
-        let current = state.current.filter(|device| expected_ns[*device] > 0).unwrap_or(best);
+        // A plan begins on the CPU: what is about as good elsewhere is as likely worse, and a guess about a device is the
+        // wilder one.
+        let current = state.current.filter(|device| expected_ns[*device] > 0).unwrap_or(0);
         let stays = current != best && expected_ns[best] as f64 > BETTER * expected_ns[current] as f64;
         let device = if stays { current } else { best };
         state.current = Some(device);

@@ -126,6 +126,16 @@ fn without_another_device_the_cpu_serves() {
     assert_eq!((choice.device, choice.why, choice.expected_ns[1]), (0, Why::OnlyCpu, 0));
 }
 
+/// What is about as good elsewhere is as likely worse.
+#[test]
+fn a_plan_begins_on_the_cpu_unless_another_device_is_better_by_enough() {
+    for (device_ns, expected) in [(950 * US, (0, Why::Stays)), (850 * US, (1, Why::Cheapest))] {
+        let router = router(0.0, &[MS, device_ns]);
+        let choice = choose(&router, &router.routed(&plan(), 1));
+        assert_eq!((choice.device, choice.why), expected);
+    }
+}
+
 /// Only a GPU was measured, or only its figures were in the file: that it is faster than the CPU is not known.
 #[test]
 fn a_cpu_that_was_not_measured_is_thought_about() {
@@ -136,7 +146,8 @@ fn a_cpu_that_was_not_measured_is_thought_about() {
     // What is large enough by any measure goes to the device, and comes back if the CPU turns out to be faster.
     let x = Tensor::input("x", DType::F32, [30_000_000]).unwrap();
     let large = router.routed(&Arc::new(Plan::new(&[&x.exp().unwrap()]).unwrap()), 1);
-    router.set_costs(1, Costs { memory: crate::cost::Curve::new(vec![(1.0, 1e-5)]), ..costs(MS) });
+    let fast = || crate::cost::Curve::new(vec![(1.0, 1e-5)]);
+    router.set_costs(1, Costs { memory: fast(), compute: fast(), ..costs(MS) });
     assert_eq!(choose(&router, &large).device, 1);
 }
 
