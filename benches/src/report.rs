@@ -113,6 +113,8 @@ fn fastest<'a>(arms: impl Iterator<Item = &'a ArmReport>) -> Option<Timed> {
 pub struct Lead {
     /// Geometric mean of its time over ours.
     pub geomean: f64,
+    /// What it would be if ours took no more than the machine's limit in every row: what no library can be better than.
+    pub ceiling: Option<f64>,
     /// The smallest ratio among the rows.
     pub least: f64,
     /// Rows that it comes from.
@@ -178,9 +180,16 @@ impl Report {
 }
 
 fn lead<'a>(rows: impl Iterator<Item = &'a Row>, library: &str) -> Option<Lead> {
-    let ratios: Vec<f64> = rows.filter_map(|row| Some(row.best_of(library)?.ns / row.ours.as_ref()?.ns)).collect();
-    let geomean = geomean(&ratios)?;
-    Some(Lead { geomean, least: ratios.iter().copied().fold(f64::INFINITY, f64::min), rows: ratios.len() })
+    let both: Vec<(f64, Option<f64>)> = rows
+        .filter_map(|row| {
+            let ratio = row.best_of(library)?.ns / row.ours.as_ref()?.ns;
+            Some((ratio, row.share.as_ref().map(|share| ratio / share.of_limit)))
+        })
+        .collect();
+    let ratios: Vec<f64> = both.iter().map(|(ratio, _)| *ratio).collect();
+    let limits: Vec<f64> = both.iter().filter_map(|(_, limit)| *limit).collect();
+    let (geomean, ceiling) = (geomean(&ratios)?, geomean(&limits));
+    Some(Lead { geomean, ceiling, least: ratios.iter().copied().fold(f64::INFINITY, f64::min), rows: ratios.len() })
 }
 
 fn geomean(ratios: &[f64]) -> Option<f64> {
@@ -200,7 +209,8 @@ fn bars(rows: &[Row], leads: &BTreeMap<&'static str, Lead>, rust_leads: &BTreeMa
     let ratios: Vec<f64> = rows.iter().filter_map(|row| row.ratio).collect();
     bar("geometric mean over the best peer of each row".to_owned(), geomean(&ratios), 1.25);
     for (library, lead) in leads {
-        bar(format!("geometric mean over {library} ({} rows)", lead.rows), Some(lead.geomean), 2.0);
+        let ceiling = lead.ceiling.map_or(String::new(), |at| format!(", {at:.2} at the machine's limit in each"));
+        bar(format!("geometric mean over {library} ({} rows{ceiling})", lead.rows), Some(lead.geomean), 2.0);
     }
     for (library, lead) in rust_leads {
         let promise = format!("over {library} on sigmoid, gelu, softmax, chain from 10^5 ({} rows)", lead.rows);

@@ -135,7 +135,7 @@ fn many_tasks_of_different_sizes_equal_single_runs() {
 fn tasks_side_by_side_in_memory_are_tasks_of_their_own() {
     type Binary = fn(&Tensor, &Tensor) -> Result<Tensor, breakeven::RecordError>;
     let records: &[Binary] =
-        &[|x, y| x + y, |x, _| x.relu(), |x, y| (((x * 0.5)? + y)? * x), |x, y| Tensor::where_(&x.gt(0.0)?, x, y)];
+        &[|x, y| x + y, |x, _| x.relu(), |x, y| ((x * 0.5)? + y)? * x, |x, y| Tensor::where_(&x.gt(0.0)?, x, y)];
     let engine = engine();
     for lanes in [1usize, 2, 15, 16, 256, 257] {
         let values = |seed: u32| (0..12 * lanes as u32).map(|i| ((i * 37 + seed) % 101) as f32 / 50.0 - 1.0).collect();

@@ -32,7 +32,9 @@ unsafe fn row_dot<const FMA: bool>(a: *const u32, b: *const u32, n: usize, acc: 
             // SAFETY: `at + k + LANES <= n`.
             let (x, y) = unsafe {
                 let read = |src: *const u32| src.add(at + k).cast::<[f32; LANES]>().read_unaligned();
-                (read(a), read(b))
+                let x = read(a);
+                // Squares, which variances are made of, are read once.
+                (x, if a == b { x } else { read(b) })
             };
             for l in 0..LANES {
                 lanes[l] = fma::<FMA>(x[l], y[l], lanes[l]);

@@ -97,22 +97,28 @@ unsafe fn store(dst: *mut u32, at: usize, n: usize, lanes: [u32; W]) {
 /// From this many lanes on it pays to write whole cache lines: an AVX-512 store across two lines costs twice as much.
 const ALIGN_FROM: usize = 4096;
 
-/// Runs `chunk(at, lanes)` over `n` lanes written to `dst`: lanes up to a cache line of `dst`, whole chunks, the rest.
-#[inline(always)]
-fn chunks(dst: *mut u32, n: usize, mut chunk: impl FnMut(usize, usize)) {
-    let mut at = 0;
-    if n >= ALIGN_FROM && !(dst as usize).is_multiple_of(64) && (dst as usize).is_multiple_of(4) {
-        at = (64 - dst as usize % 64) / 4;
-        chunk(0, at);
-    }
-    let end = at + (n - at) / W * W;
-    while at < end {
-        chunk(at, W);
-        at += W;
-    }
-    if at < n {
-        chunk(at, n - at);
-    }
+/// Runs `$chunk` for each `$at` and `$lanes` that make up `$n` lanes written to `$dst`: lanes up to a cache line of `$dst`,
+/// whole chunks, the rest. No function with a closure: a closure that LLVM finds too large to inline is compiled without
+/// the features of the level, and calls a library for every multiply-add.
+macro_rules! chunks {
+    ($dst:ident, $n:ident, |$at:ident, $lanes:ident| $chunk:expr) => {{
+        let mut next = 0;
+        if $n >= ALIGN_FROM && !($dst as usize).is_multiple_of(64) && ($dst as usize).is_multiple_of(4) {
+            let ($at, $lanes) = (0, (64 - $dst as usize % 64) / 4);
+            $chunk;
+            next = $lanes;
+        }
+        let end = next + ($n - next) / W * W;
+        while next < end {
+            let ($at, $lanes) = (next, W);
+            $chunk;
+            next += W;
+        }
+        if next < $n {
+            let ($at, $lanes) = (next, $n - next);
+            $chunk;
+        }
+    }};
 }
 
 /// Up to `W` lanes of a kernel with one argument.
@@ -171,7 +177,7 @@ unsafe fn one<const FMA: bool, L: Lane1>(dst: *mut u32, a: *const u32, _: *const
         return;
     }
     // SAFETY: the caller's pointers hold `n` lanes.
-    chunks(dst, n, |at, n| unsafe { chunk_of_one::<FMA, L>(dst, a, at, n) });
+    chunks!(dst, n, |at, lanes| unsafe { chunk_of_one::<FMA, L>(dst, a, at, lanes) });
 }
 
 /// Patched lanes are large magnitudes: above the bits of this bound a chunk is looked at lane by lane. The rows' own
@@ -197,7 +203,23 @@ unsafe fn two<const FMA: bool, L: Lane2, const SA: bool, const SB: bool>(
         return;
     }
     // SAFETY: the caller's pointers hold `n` lanes, or one.
-    chunks(dst, n, |at, n| unsafe {
+    chunks!(dst, n, |at, lanes| unsafe { chunk_of_two::<FMA, L, SA, SB>(dst, [a, b], [sa, sb], at, lanes) });
+}
+
+/// Up to `W` lanes of a kernel with two arguments.
+///
+/// # Safety
+/// The pointers hold `at + n` lanes each, or one where `SA` or `SB` is set: that is the scalar.
+#[inline(always)]
+unsafe fn chunk_of_two<const FMA: bool, L: Lane2, const SA: bool, const SB: bool>(
+    dst: *mut u32,
+    [a, b]: [*const u32; 2],
+    [sa, sb]: [u32; 2],
+    at: usize,
+    n: usize,
+) {
+    // SAFETY: the caller vouches for the lanes.
+    unsafe {
         let x = if SA { [0; W] } else { load(a, at, n) };
         let y = if SB { [0; W] } else { load(b, at, n) };
         let mut out = [0; W];
@@ -206,7 +228,7 @@ unsafe fn two<const FMA: bool, L: Lane2, const SA: bool, const SB: bool>(
             out[k] = L::lane::<FMA>(L::A::from_lane_bits(x), L::B::from_lane_bits(y)).lane_bits();
         }
         store(dst, at, n, out);
-    });
+    }
 }
 
 /// # Safety
@@ -222,7 +244,23 @@ unsafe fn three<const FMA: bool, L: Lane3, const SB: bool, const SC: bool>(
     // SAFETY: every pointer holds at least one lane.
     let (sb, sc) = unsafe { (b.read_unaligned(), c.read_unaligned()) };
     // SAFETY: the caller's pointers hold `n` lanes, or one.
-    chunks(dst, n, |at, n| unsafe {
+    chunks!(dst, n, |at, lanes| unsafe { chunk_of_three::<FMA, L, SB, SC>(dst, [a, b, c], [sb, sc], at, lanes) });
+}
+
+/// Up to `W` lanes of a kernel with three arguments.
+///
+/// # Safety
+/// The pointers hold `at + n` lanes each, or one where `SB` or `SC` is set: that is the scalar.
+#[inline(always)]
+unsafe fn chunk_of_three<const FMA: bool, L: Lane3, const SB: bool, const SC: bool>(
+    dst: *mut u32,
+    [a, b, c]: [*const u32; 3],
+    [sb, sc]: [u32; 2],
+    at: usize,
+    n: usize,
+) {
+    // SAFETY: the caller vouches for the lanes.
+    unsafe {
         let x = load(a, at, n);
         let y = if SB { [0; W] } else { load(b, at, n) };
         let z = if SC { [0; W] } else { load(c, at, n) };
@@ -233,7 +271,7 @@ unsafe fn three<const FMA: bool, L: Lane3, const SB: bool, const SC: bool>(
             out[k] = L::lane::<FMA>(L::A::from_lane_bits(x[k]), y, z).lane_bits();
         }
         store(dst, at, n, out);
-    });
+    }
 }
 
 leveled! {
@@ -337,7 +375,7 @@ unsafe fn splat<const FMA: bool>(dst: *mut u32, a: *const u32, _: *const u32, _:
     // SAFETY: the caller's pointers hold that many lanes.
     let lanes = [unsafe { a.read_unaligned() }; W];
     // SAFETY: as above.
-    chunks(dst, n, |at, n| unsafe { store(dst, at, n, lanes) });
+    chunks!(dst, n, |at, count| unsafe { store(dst, at, count, lanes) });
 }
 leveled! {
     /// One lane repeated.
