@@ -139,7 +139,7 @@ pub struct ScanArgs {
     #[arg(long)]
     pub quick: bool,
 
-    /// What to measure, of add, sigmoid, chain, sum, softmax, cumsum, matmul and many; all of it by default
+    /// What to measure, of add, sigmoid, chain, sum, softmax, cumsum, matmul, many (tasks of 256 elements) and many4k (of 4096); all of it by default
     #[arg(long, value_name = "OP,..", value_delimiter = ',', value_parser = ops::parse)]
     pub ops: Vec<ops::Op>,
 

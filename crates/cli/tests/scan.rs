@@ -147,7 +147,7 @@ fn an_interruption_keeps_what_was_measured() {
 fn mistakes_are_said_with_exit_code_2() {
     let folder = TempDir::new().unwrap();
     for (args, message) in [
-        (&["--ops", "exp"][..], "expected some of add, sigmoid, chain, sum, softmax, cumsum, matmul, many"),
+        (&["--ops", "exp"][..], "expected some of add, sigmoid, chain, sum, softmax, cumsum, matmul, many, many4k"),
         (&["--ops", ""], "expected some of add"),
         (&["--sizes", "1k,many"], "such as 10, 64k, 1M or 64Ki"),
         (&["--sizes", "0"], "such as 10, 64k, 1M or 64Ki"),

@@ -4,8 +4,9 @@ use breakeven::{DType, Device, Engine, Many, Program, Result, RunOptions, Tensor
 
 /// The length of the rows of softmax and cumsum.
 const ROW: u64 = 512;
-/// Elements of each of many tasks.
+/// Elements of each of many tasks: small ones, and some that are no longer mostly call.
 const TASK: u64 = 256;
+const LARGER_TASK: u64 = 4096;
 /// Pairs of a product and a sum in the chain.
 const PAIRS: usize = 5;
 
@@ -27,7 +28,7 @@ pub struct Op {
 }
 
 /// Every op that can be asked for.
-pub const OPS: [Op; 8] = [
+pub const OPS: [Op; 9] = [
     Op { name: "add", class: "map", unit: "elements", size: elements, power: 1.0, load: add },
     Op { name: "sigmoid", class: "map", unit: "elements", size: elements, power: 1.0, load: sigmoid },
     CHAIN,
@@ -35,8 +36,19 @@ pub const OPS: [Op; 8] = [
     Op { name: "softmax", class: "rows", unit: "elements", size: whole_rows, power: 1.0, load: softmax },
     Op { name: "cumsum", class: "scan", unit: "elements", size: whole_rows, power: 1.0, load: cumsum },
     Op { name: "matmul", class: "contract", unit: "n x n", size: side, power: 1.5, load: matmul },
-    Op { name: "many", class: "many", unit: "tasks of 256", size: tasks, power: 1.0, load: many },
+    Op { name: "many", class: "many", unit: "tasks of 256", size: tasks::<TASK>, power: 1.0, load: many::<TASK> },
+    MANY_LARGER,
 ];
+
+/// Larger tasks.
+const MANY_LARGER: Op = Op {
+    name: "many4k",
+    class: "many",
+    unit: "tasks of 4096",
+    size: tasks::<LARGER_TASK>,
+    power: 1.0,
+    load: many::<LARGER_TASK>,
+};
 
 /// Ten elementwise ops as one batch.
 pub const CHAIN: Op = Op { name: "chain", class: "map", unit: "elements", size: elements, power: 1.0, load: chain };
@@ -64,12 +76,14 @@ pub enum Load {
         /// That value.
         x: Vec<f32>,
     },
-    /// Tasks of [`TASK`] elements each.
+    /// Tasks of one length.
     Many {
         /// What each of them computes.
         program: Program,
         /// The data of all.
         data: Vec<f32>,
+        /// Elements of each.
+        each: usize,
     },
 }
 
@@ -91,8 +105,8 @@ impl Load {
                 }
                 Ok(total_ns)
             }
-            Load::Many { program, data } => {
-                let tasks: Vec<[View<'_>; 1]> = data.chunks_exact(TASK as usize).map(|task| [task.into()]).collect();
+            Load::Many { program, data, each } => {
+                let tasks: Vec<[View<'_>; 1]> = data.chunks_exact(*each).map(|task| [task.into()]).collect();
                 Ok(program.run_many_with(&tasks, &mut Many::default(), &options)?.actual_ns)
             }
         }
@@ -111,8 +125,8 @@ fn side(elements: u64) -> u64 {
     (elements as f64).sqrt().round().max(1.0) as u64
 }
 
-fn tasks(elements: u64) -> u64 {
-    (elements / TASK).max(1)
+fn tasks<const EACH: u64>(elements: u64) -> u64 {
+    (elements / EACH).max(1)
 }
 
 /// Values from 0.5 to 1.5: nothing that overflows, underflows or is special to a processor.
@@ -176,10 +190,10 @@ fn calls(engine: &Engine, size: u64) -> Result<Load> {
     Ok(Load::Calls { multiply: multiply?, add, x: values(size) })
 }
 
-fn many(engine: &Engine, size: u64) -> Result<Load> {
-    let x = Tensor::input("x", DType::F32, [TASK as usize])?;
+fn many<const EACH: u64>(engine: &Engine, size: u64) -> Result<Load> {
+    let x = Tensor::input("x", DType::F32, [EACH as usize])?;
     let program = engine.compile(&[&x], &[&x.relu()?])?;
-    Ok(Load::Many { program, data: values(size * TASK) })
+    Ok(Load::Many { program, data: values(size * EACH), each: EACH as usize })
 }
 
 #[cfg(test)]
@@ -209,7 +223,7 @@ mod tests {
     #[test]
     fn sizes_are_those_that_an_op_can_have() {
         let sizes = |elements| OPS.map(|op| (op.size)(elements));
-        assert_eq!(sizes(1), [1, 1, 1, 1, 512, 512, 1, 1]);
-        assert_eq!(sizes(1000), [1000, 1000, 1000, 1000, 1024, 1024, 32, 3]);
+        assert_eq!(sizes(1), [1, 1, 1, 1, 512, 512, 1, 1, 1]);
+        assert_eq!(sizes(1000), [1000, 1000, 1000, 1000, 1024, 1024, 32, 3, 1]);
     }
 }
