@@ -72,7 +72,7 @@ unsafe fn load(src: *const u32, at: usize, n: usize) -> [u32; W] {
             src.add(at).cast::<[u32; W]>().read_unaligned()
         } else {
             let mut lanes = [0; W];
-            std::ptr::copy_nonoverlapping(src.add(at).cast::<u8>(), lanes.as_mut_ptr().cast::<u8>(), n * 4);
+            copy_some(lanes.as_mut_ptr(), src.add(at), n);
             lanes
         }
     }
@@ -89,8 +89,39 @@ unsafe fn store(dst: *mut u32, at: usize, n: usize, lanes: [u32; W]) {
         if n == W {
             dst.add(at).cast::<[u32; W]>().write_unaligned(lanes);
         } else {
-            std::ptr::copy_nonoverlapping(lanes.as_ptr().cast::<u8>(), dst.add(at).cast::<u8>(), n * 4);
+            copy_some(dst.add(at), lanes.as_ptr(), n);
         }
+    }
+}
+
+/// Copies fewer than `W` lanes: in pieces of constant size, because a call of `memcpy` costs more than a short row.
+///
+/// # Safety
+/// `src` holds `n` readable lanes, `dst` `n` writable ones elsewhere.
+#[inline(always)]
+unsafe fn copy_some(dst: *mut u32, src: *const u32, n: usize) {
+    let mut at = 0;
+    macro_rules! piece {
+        ($len:literal) => {
+            if n & $len != 0 {
+                // SAFETY: the pieces of `n`'s bits make up `n` lanes; reads and writes are unaligned.
+                unsafe {
+                    dst.add(at)
+                        .cast::<[u32; $len]>()
+                        .write_unaligned(src.add(at).cast::<[u32; $len]>().read_unaligned())
+                };
+                at += $len;
+            }
+        };
+    }
+    piece!(32);
+    piece!(16);
+    piece!(8);
+    piece!(4);
+    piece!(2);
+    if n & 1 != 0 {
+        // SAFETY: as above.
+        unsafe { dst.add(at).write_unaligned(src.add(at).read_unaligned()) };
     }
 }
 
@@ -98,10 +129,10 @@ unsafe fn store(dst: *mut u32, at: usize, n: usize, lanes: [u32; W]) {
 const ALIGN_FROM: usize = 4096;
 
 /// Runs `$chunk` for each `$at` and `$lanes` that make up `$n` lanes written to `$dst`: lanes up to a cache line of `$dst`,
-/// whole chunks, the rest. No function with a closure: a closure that LLVM finds too large to inline is compiled without
+/// whole chunks, the rest. `$args` are those of which as many lanes are read. No function with a closure: a closure that LLVM finds too large to inline is compiled without
 /// the features of the level, and calls a library for every multiply-add.
 macro_rules! chunks {
-    ($dst:ident, $n:ident, |$at:ident, $lanes:ident| $chunk:expr) => {{
+    ($dst:ident, $n:ident, $args:expr, |$at:ident, $lanes:ident| $chunk:expr) => {{
         let mut next = 0;
         if $n >= ALIGN_FROM && !($dst as usize).is_multiple_of(64) && ($dst as usize).is_multiple_of(4) {
             let ($at, $lanes) = (0, (64 - $dst as usize % 64) / 4);
@@ -115,8 +146,16 @@ macro_rules! chunks {
             next += W;
         }
         if next < $n {
-            let ($at, $lanes) = (next, $n - next);
-            $chunk;
+            // Lanes that are computed twice are cheaper than some of a chunk; but where the result takes the place of an
+            // argument they are not there any more.
+            let again = $n > W && $args.iter().all(|arg: &*const u32| !std::ptr::eq(*arg, $dst));
+            if again {
+                let ($at, $lanes) = ($n - W, W);
+                $chunk;
+            } else {
+                let ($at, $lanes) = (next, $n - next);
+                $chunk;
+            }
         }
     }};
 }
@@ -177,7 +216,7 @@ unsafe fn one<const FMA: bool, L: Lane1>(dst: *mut u32, a: *const u32, _: *const
         return;
     }
     // SAFETY: the caller's pointers hold `n` lanes.
-    chunks!(dst, n, |at, lanes| unsafe { chunk_of_one::<FMA, L>(dst, a, at, lanes) });
+    chunks!(dst, n, [a], |at, lanes| unsafe { chunk_of_one::<FMA, L>(dst, a, at, lanes) });
 }
 
 /// Patched lanes are large magnitudes: above the bits of this bound a chunk is looked at lane by lane. The rows' own
@@ -203,7 +242,7 @@ unsafe fn two<const FMA: bool, L: Lane2, const SA: bool, const SB: bool>(
         return;
     }
     // SAFETY: the caller's pointers hold `n` lanes, or one.
-    chunks!(dst, n, |at, lanes| unsafe { chunk_of_two::<FMA, L, SA, SB>(dst, [a, b], [sa, sb], at, lanes) });
+    chunks!(dst, n, [a, b], |at, lanes| unsafe { chunk_of_two::<FMA, L, SA, SB>(dst, [a, b], [sa, sb], at, lanes) });
 }
 
 /// Up to `W` lanes of a kernel with two arguments.
@@ -244,7 +283,9 @@ unsafe fn three<const FMA: bool, L: Lane3, const SB: bool, const SC: bool>(
     // SAFETY: every pointer holds at least one lane.
     let (sb, sc) = unsafe { (b.read_unaligned(), c.read_unaligned()) };
     // SAFETY: the caller's pointers hold `n` lanes, or one.
-    chunks!(dst, n, |at, lanes| unsafe { chunk_of_three::<FMA, L, SB, SC>(dst, [a, b, c], [sb, sc], at, lanes) });
+    chunks!(dst, n, [a, b, c], |at, lanes| unsafe {
+        chunk_of_three::<FMA, L, SB, SC>(dst, [a, b, c], [sb, sc], at, lanes)
+    });
 }
 
 /// Up to `W` lanes of a kernel with three arguments.
@@ -375,7 +416,7 @@ unsafe fn splat<const FMA: bool>(dst: *mut u32, a: *const u32, _: *const u32, _:
     // SAFETY: the caller's pointers hold that many lanes.
     let lanes = [unsafe { a.read_unaligned() }; W];
     // SAFETY: as above.
-    chunks!(dst, n, |at, count| unsafe { store(dst, at, count, lanes) });
+    chunks!(dst, n, [a], |at, count| unsafe { store(dst, at, count, lanes) });
 }
 leveled! {
     /// One lane repeated.
