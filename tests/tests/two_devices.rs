@@ -1,7 +1,9 @@
 //! Batches that pay on two devices: a plan cut in two, and tasks shared between the CPU and another device.
 
-use breakeven::cost::Effort;
-use breakeven::{Config, DType, Device, Engine, Many, RunOptions, SimBackend, SimProfile, Tensor, View};
+use breakeven::cost::{Costs, Curve, Effort};
+use breakeven::{Api, Config, DType, Device, Engine, Many, RunOptions, SimBackend, SimProfile, Tensor, View};
+use breakeven_gpu::GpuConfig;
+use breakeven_tests::faulty::{Faulty, Script, every_noticed_fault, gpu};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -74,5 +76,32 @@ fn tasks_are_shared_so_that_both_are_done_at_once() {
     assert_eq!(many.len(), tasks.len());
     for task in 0..tasks.len() {
         assert_eq!(many.slice::<f32>(task, 0).unwrap(), expected.slice::<f32>(task, 0).unwrap(), "task {task}");
+    }
+}
+
+#[test]
+fn a_device_that_fails_with_its_tasks_costs_no_result() {
+    let gpu = gpu(Api::Vulkan, &GpuConfig::default());
+    let x = Tensor::input("x", DType::F32, [100]).unwrap();
+    let output = ((&x * 0.9).unwrap() + &x).unwrap();
+    let data: Vec<f32> = (0..100 * 200).map(|i| (i % 101) as f32 / 50.0 - 1.0).collect();
+    let tasks: Vec<[View<'_>; 1]> = data.chunks(100).map(|task| [View::from(task)]).collect();
+    let alone = Engine::with_config(Config { device: Device::Cpu, ..Config::default() }).unwrap();
+    let expected = alone.compile(&[&x], &[&output]).unwrap().run_many(&tasks).unwrap();
+    for fault in every_noticed_fault() {
+        let script = Script::new(1, vec![fault]);
+        let config = Config { device: Device::All, explore: 0.0, ..Config::default() };
+        let engine = Engine::with_backends(config, vec![Arc::new(Faulty::new(&gpu, &script))]).unwrap();
+        // As slow as the CPU, so that both are better than one.
+        let slow = Costs { memory: Curve::new(vec![(1.0, 1000.0)]), ..Costs::default() };
+        ["cpu", "gpu:0"].iter().for_each(|device| engine.set_costs(device, slow.clone()).unwrap());
+        let program = engine.compile(&[&x], &[&output]).unwrap();
+        let mut many = Many::default();
+        let decision = program.run_many_with(&tasks, &mut many, &RunOptions::default()).unwrap();
+        assert_eq!((script.injected(), &*decision.device, decision.fallbacks), (1, "cpu", 1), "{fault:?} {decision:?}");
+        assert!(decision.reason.starts_with("two devices were chosen, but"), "{}", decision.reason);
+        for task in 0..tasks.len() {
+            assert_eq!(many.slice::<f32>(task, 0).unwrap(), expected.slice::<f32>(task, 0).unwrap(), "task {task}");
+        }
     }
 }

@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::execute::{self, Views};
 use crate::resident::Kept;
 use crate::route::Attempt;
-use crate::router::CUT;
+use crate::router::{BOTH, CUT};
+use crate::rows;
 use crate::verify;
 use breakeven_ir::backend::{Made, Prepared, RunError, Source, Timings};
 use breakeven_ir::plan::{Cut, From, MadeBy};
@@ -23,9 +24,22 @@ pub(crate) struct Batch<'a> {
     /// The plan, made ready for the CPU.
     pub(crate) prepared: &'a Arc<dyn Prepared>,
     pub(crate) views: Views<'a>,
+    /// A fault that was stood in for on the way.
+    pub(crate) fault: Option<String>,
 }
 
-impl Batch<'_> {
+impl<'a> Batch<'a> {
+    /// A batch, not run yet.
+    pub(crate) fn new(engine: &'a Shared, prepared: &'a Arc<dyn Prepared>, views: Views<'a>) -> Batch<'a> {
+        Batch { engine, prepared, views, fault: None }
+    }
+
+    /// Keeps a fault in mind, and how long it took.
+    fn noted(&mut self, shared: rows::Shared) -> Timings {
+        self.fault = shared.fault;
+        shared.timings
+    }
+
     fn sources(&self) -> Vec<Source<'_>> {
         self.views.iter().map(View::source).collect()
     }
@@ -159,8 +173,17 @@ impl Attempt for Batch<'_> {
         self.prepared.plan()
     }
 
-    fn divides(&self) -> u32 {
-        1 << CUT
+    fn divides(&self, at_once: bool) -> u32 {
+        1 << CUT | u32::from(at_once && self.rows_are_here()) << BOTH
+    }
+
+    fn on_both(&mut self, slot: &Slot, share: f64) -> Option<Result<(Vec<Array>, Timings)>> {
+        let done = self.run_rows(slot, share)?;
+        Some(done.map(|(arrays, shared)| (arrays, self.noted(shared))))
+    }
+
+    fn take_fault(&mut self) -> Option<String> {
+        self.fault.take()
     }
 
     fn on_halves(
@@ -194,7 +217,7 @@ impl Attempt for Into<'_, '_, '_> {
 
     fn on_cpu(&mut self) -> Result<((), Timings)> {
         let begun = Instant::now();
-        let Batch { engine, prepared, views } = &self.batch;
+        let Batch { engine, prepared, views, .. } = &self.batch;
         views.iter().try_for_each(View::fetch)?;
         let outputs = &mut *self.outputs;
         execute::with_bytes(views, |inputs| execute::run_into(&***prepared, engine.cpu.blocks(), inputs, outputs))?;
@@ -206,8 +229,24 @@ impl Attempt for Into<'_, '_, '_> {
         self.batch.is_ready_on(slot)
     }
 
-    fn divides(&self) -> u32 {
-        self.batch.divides()
+    fn divides(&self, at_once: bool) -> u32 {
+        self.batch.divides(at_once)
+    }
+
+    fn on_both(&mut self, slot: &Slot, share: f64) -> Option<Result<((), Timings)>> {
+        let plan = self.batch.prepared.plan();
+        if plan.output_buffers().count() != self.outputs.len() {
+            // One buffer serves several outputs: computed once, copied.
+            let done = self.batch.run_rows(slot, share)?;
+            return Some(done.map(|(arrays, shared)| (execute::copy(&arrays, self.outputs), self.batch.noted(shared))));
+        }
+        let mut slices: Vec<&mut [u8]> = self.outputs.iter_mut().map(|output| &mut *output.bytes).collect();
+        let done = self.batch.run_rows_into(slot, share, &mut slices)?;
+        Some(done.map(|shared| ((), self.batch.noted(shared))))
+    }
+
+    fn take_fault(&mut self) -> Option<String> {
+        self.batch.take_fault()
     }
 
     fn on_halves(&mut self, cut: &Cut, front: Option<&Slot>, back: Option<&Slot>) -> Option<Result<((), Timings)>> {

@@ -10,13 +10,13 @@ use crate::error::{Error, Result};
 use crate::execute::{self, Views};
 use crate::plans::{PlanStats, Plans};
 use crate::program::Program;
-use crate::resident::Pinned;
+use crate::resident;
 use crate::route::{self, RunOptions};
 use crate::router::{DEVICES, Router};
 use crate::scout::{Parts, Scout};
 use breakeven_cpu::{BlockStats, Cpu};
 use breakeven_ir::backend::{Backend, Prepared, RunError};
-use breakeven_ir::{Buffer, HostBytes, Plan, Tensor, plan_key};
+use breakeven_ir::{Buffer, Plan, Tensor, plan_key};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -153,7 +153,7 @@ impl Engine {
         let prepared = self.shared.plans.get(key, outputs, &*self.shared.cpu)?;
         let views = leaf_views(&leaves)?;
         if self.shared.is_routed(&*prepared, 1) || views.iter().any(View::is_elsewhere) {
-            let mut batch = Batch { engine: &self.shared, prepared: &prepared, views };
+            let mut batch = Batch::new(&self.shared, &prepared, views);
             return Ok(route::run(&self.shared, &RunOptions::default(), &mut batch)?.0);
         }
         execute::with_bytes(&views, |inputs| execute::run(&*prepared, self.shared.cpu.blocks(), inputs, true))
@@ -164,7 +164,7 @@ impl Engine {
         let (key, leaves) = plan_key(outputs);
         let prepared = self.shared.plans.get(key, outputs, &*self.shared.cpu)?;
         let views = leaf_views(&leaves)?;
-        let mut batch = Batch { engine: &self.shared, prepared: &prepared, views };
+        let mut batch = Batch::new(&self.shared, &prepared, views);
         let (outputs, outcome) = route::run(&self.shared, options, &mut batch)?;
         Ok(Ran { outputs, decision: outcome.decision(&self.shared, &batch) })
     }
@@ -185,14 +185,19 @@ impl Engine {
         let (key, leaves) = plan_key(outputs);
         let prepared = self.shared.plans.get(key, outputs, &*self.shared.cpu)?;
         let views = leaf_views(&leaves)?;
-        let batch = Batch { engine: &self.shared, prepared: &prepared, views };
+        let batch = Batch::new(&self.shared, &prepared, views);
         let mut stay = Stay { batch, engine: self, recipes: outputs };
         Ok(route::run(&self.shared, &RunOptions::default(), &mut stay)?.0)
     }
 
-    /// A tensor with its data on the engine's device, computed if it was not: batches there read it without a transfer.
-    /// The host keeps its copy, from which the data goes up again if the device is lost. On the CPU there is nothing to
-    /// do.
+    /// A tensor with its data on a device, computed if it was not: batches there read it without a transfer. The host
+    /// keeps its copy, from which the data goes up again if the device is lost.
+    ///
+    /// With a device that is named (`Config::device`) it lies there; on the CPU there is nothing to do. With
+    /// `Device::Auto` or `Device::All` it goes to the device on which large batches that read it are expected to be done
+    /// first, by costs that are known by now ([`Engine::load_costs`], [`Engine::measure`], or what was found out in the
+    /// background). Where no device is known or usable, or none would be done before the CPU, the data stays on the
+    /// host, which is no error.
     ///
     /// ```
     /// use breakeven::{Engine, Tensor};
@@ -206,27 +211,9 @@ impl Engine {
             Some(buffer) => buffer.clone(),
             None => self.run(&[tensor])?.swap_remove(0).into_buffer(),
         };
-        let config = &self.shared.config;
-        let candidates = match self.shared.devices.candidates(config.device) {
-            Err(error) if config.strict => return Err(error),
-            candidates => candidates.unwrap_or_default(),
-        };
-        let mut fault = None;
-        for (_, slot) in candidates {
-            match slot.backend.upload(host.try_bytes()?) {
-                Ok(resident) => {
-                    let len = host.len_bytes();
-                    let buffer = Buffer::with_len(Arc::new(Pinned { host, resident }) as Arc<dyn HostBytes>, len);
-                    return Ok(Tensor::from_buffer(buffer, tensor.dtype(), tensor.shape())?);
-                }
-                Err(error) => fault = Some(error),
-            }
-        }
-        match fault {
-            Some(error) if config.strict => {
-                Err(Error::Strict { wish: config.device.to_string(), why: Box::new(error.into()) })
-            }
-            _ => Ok(Tensor::from_buffer(host, tensor.dtype(), tensor.shape())?),
+        match resident::pin(&self.shared, &host, tensor)? {
+            Some(pinned) => Ok(Tensor::from_buffer(pinned, tensor.dtype(), tensor.shape())?),
+            None => Ok(Tensor::from_buffer(host, tensor.dtype(), tensor.shape())?),
         }
     }
 

@@ -37,6 +37,7 @@ mod program;
 mod resident;
 mod route;
 mod router;
+mod rows;
 mod scout;
 mod sim;
 mod tasks;

@@ -106,7 +106,8 @@ impl Many {
         let mut inputs = Inputs::new();
         let routed = program.engine.is_routed(&*program.bound.prepared, tasks.len());
         let layout = layout(program, tasks, &mut inputs, routed)?;
-        let mut batch = Tasks { program, tasks, layout: &layout, inputs: &inputs, memory: self.data.take() };
+        let mut batch =
+            Tasks { program, tasks, layout: &layout, inputs: &inputs, memory: self.data.take(), fault: None };
         let done = if routed {
             route::run(&program.engine, &RunOptions::default(), &mut batch).map(|(results, _)| results)
         } else {
@@ -127,7 +128,7 @@ impl Many {
         options: &RunOptions,
     ) -> Result<Decision> {
         let layout = layout(program, tasks, &mut Inputs::new(), true)?;
-        let mut batch = Tasks { program, tasks, layout: &layout, inputs: &[], memory: self.data.take() };
+        let mut batch = Tasks { program, tasks, layout: &layout, inputs: &[], memory: self.data.take(), fault: None };
         match route::run(&program.engine, options, &mut batch) {
             Ok((results, outcome)) => {
                 let decision = outcome.decision(&program.engine, &batch);

@@ -189,7 +189,7 @@ impl Program {
 
     fn batch<'a>(&'a self, values: &[View<'a>]) -> Batch<'a> {
         let bound = &self.inner.bound;
-        Batch { engine: &self.inner.engine, prepared: &bound.prepared, views: bound.views(values) }
+        Batch::new(&self.inner.engine, &bound.prepared, bound.views(values))
     }
 
     /// Computes the outputs for values that are named rather than in order.

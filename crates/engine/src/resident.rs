@@ -1,17 +1,56 @@
-//! Values that lie on a device: data that was pinned there, and results that stay.
+//! Values that lie on a device: data that was pinned there, and results that stay. Host bytes or a recipe enter, memory
+//! that also lies on a device leaves.
 //!
 //! What they were made from is kept, so that they survive the device: pinned data has its host bytes, a result that
 //! stays has its recipe, from which the CPU computes it again.
 
-use crate::engine::Engine;
+use crate::config::Device;
+use crate::devices::Slot;
+use crate::engine::{Engine, Shared};
+use crate::error::{self, Error};
 use breakeven_ir::backend::{Resident, RunError};
 use breakeven_ir::{Buffer, HostBytes, Tensor};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Data with a copy on a device.
-pub(crate) struct Pinned {
-    pub(crate) host: Buffer,
-    pub(crate) resident: Arc<dyn Resident>,
+struct Pinned {
+    host: Buffer,
+    resident: Arc<dyn Resident>,
+}
+
+/// The bytes of a tensor with a copy on the engine's device, or on the one where batches with it pay; `None` if they
+/// stay on the host alone.
+pub(crate) fn pin(engine: &Shared, host: &Buffer, tensor: &Tensor) -> error::Result<Option<Buffer>> {
+    let wish = engine.config.device;
+    // A device that nobody named is missed by nobody.
+    let strict = engine.config.strict && !matches!(wish, Device::Auto | Device::All);
+    let mut fault = None;
+    for slot in homes(engine, wish, strict, tensor)? {
+        match slot.backend.upload(host.try_bytes()?) {
+            Ok(resident) => {
+                let pinned = Pinned { host: host.clone(), resident };
+                return Ok(Some(Buffer::with_len(Arc::new(pinned) as Arc<dyn HostBytes>, host.len_bytes())));
+            }
+            Err(error) => fault = Some(error),
+        }
+    }
+    match fault {
+        Some(error) if strict => Err(Error::Strict { wish: wish.to_string(), why: Box::new(error.into()) }),
+        _ => Ok(None),
+    }
+}
+
+/// The devices to try, in order.
+fn homes(engine: &Shared, wish: Device, strict: bool, tensor: &Tensor) -> error::Result<Vec<Arc<Slot>>> {
+    if matches!(wish, Device::Auto | Device::All) {
+        let homes = engine.router.homes(tensor.dtype(), tensor.shape()).into_iter();
+        let open = homes.filter_map(|device| engine.devices.opened(device - 1));
+        return Ok(open.filter(|slot| slot.is_usable()).cloned().collect());
+    }
+    match engine.devices.candidates(wish) {
+        Err(error) if strict => Err(error),
+        candidates => Ok(candidates.unwrap_or_default().into_iter().map(|(_, slot)| slot).collect()),
+    }
 }
 
 impl HostBytes for Pinned {

@@ -55,8 +55,9 @@ pub(crate) trait Attempt {
     fn tasks(&self) -> usize {
         1
     }
-    /// In which ways it can be divided, as bits: [`CUT`], [`BOTH`].
-    fn divides(&self) -> u32 {
+    /// In which ways it can be divided, as bits: [`CUT`], and [`BOTH`] if devices may work `at_once`.
+    fn divides(&self, at_once: bool) -> u32 {
+        let _ = at_once;
         0
     }
     /// Its two halves, each on a device or on the CPU.
@@ -69,9 +70,14 @@ pub(crate) trait Attempt {
         let _ = (cut, front, back);
         None
     }
-    /// A device has this share of its tasks, the CPU the others, both at once.
+    /// A device has this share of its tasks or rows, the CPU the others, both at once. `None` if it can't be divided, or
+    /// not yet.
     fn on_both(&mut self, slot: &Slot, share: f64) -> Option<Result<(Self::Output, Timings), Error>> {
         let _ = (slot, share);
+        None
+    }
+    /// Why a device did not do its part of a batch that is done, because the CPU did that, too.
+    fn take_fault(&mut self) -> Option<String> {
         None
     }
     /// Bytes of its inputs that lie on a device.
@@ -118,7 +124,7 @@ fn run_where_it_pays<A: Attempt>(
     let routed = router.routed(batch.plan(), batch.tasks());
     let open = |device: usize| engine.devices.opened(device - 1).filter(|slot| slot.is_usable());
     // One device after the other may always be; all at once only where that was asked for.
-    let ways = if wish == Device::All { batch.divides() } else { batch.divides() & !(1 << BOTH) };
+    let ways = batch.divides(wish == Device::All);
     let usable = (1..DEVICES).filter(|device| open(*device).is_some()).fold(ways, |mask, device| mask | 1 << device);
     let objective = options.objective.unwrap_or(engine.config.objective);
     let resident = |device: usize| match device {
@@ -135,6 +141,12 @@ fn run_where_it_pays<A: Attempt>(
         match run_on_two(engine, &routed, &choice, batch) {
             Some(Ok((output, timings))) => {
                 let actual_ns = if timings.total_ns > 0 { timings.total_ns } else { ns(start) };
+                if let Some(fault) = batch.take_fault() {
+                    // The device is left alone for a while; what the batch took says nothing about either.
+                    router.learn(&routed, &choice, 0, actual_ns, true);
+                    (outcome.fallbacks, outcome.faults) = (1, vec![fault]);
+                    return Ok((output, Outcome { actual_ns, timings, ..outcome }));
+                }
                 router.learn(&routed, &choice, choice.device, actual_ns, timings.created > 0);
                 return Ok((output, Outcome { device: choice.device, actual_ns, timings, ..outcome }));
             }
@@ -143,7 +155,7 @@ fn run_where_it_pays<A: Attempt>(
                 outcome.fallbacks += 1;
                 outcome.faults.push(error.to_string());
             }
-            None => outcome.faults.push("this batch can't be divided".into()),
+            None => outcome.faults.push("this batch can't be divided, or its parts are still being made".into()),
         }
     } else if let Some(slot) = choice.device.checked_sub(1).and_then(|number| engine.devices.opened(number)) {
         let id = slot.backend.id();

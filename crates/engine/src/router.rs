@@ -5,14 +5,20 @@
 //! uncontended locks and allocates nothing.
 
 mod bias;
+mod home;
+mod key;
+mod learn;
+mod rows;
 mod two;
 
+pub(crate) use rows::{ByRows, RowParts};
 pub(crate) use two::Halves;
 
 use crate::cost::history::History;
 use crate::cost::{Costs, Prediction, Work};
 use bias::{About, Biases};
 use breakeven_ir::plan::Plan;
+use key::{Key, Mix, key};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -33,7 +39,8 @@ pub(crate) const DEVICES: usize = 6;
 /// The number under which a plan's two halves on two devices are a device of their own: with a prediction, a history,
 /// and all that follows from it.
 pub(crate) const CUT: usize = DEVICES;
-/// The number under which the CPU and a device at once, each with a share of the tasks, are a device of their own.
+/// The number under which the CPU and a device at once, each with a share of the tasks or of the rows, are a device of
+/// their own.
 pub(crate) const BOTH: usize = DEVICES + 1;
 /// All of them.
 pub(crate) const MOST: usize = DEVICES + 2;
@@ -90,7 +97,7 @@ pub(crate) struct Choice {
     pub(crate) measured: u32,
     /// What the model said, before anything was learned from this plan's own batches.
     pub(crate) predicted: [Prediction; MOST],
-    /// The device that shares with the CPU, and its share of the tasks.
+    /// The device that shares with the CPU, and its share of the tasks or of the rows.
     pub(crate) share: (usize, f64),
 }
 
@@ -106,6 +113,8 @@ pub(crate) struct Routed {
     settled: AtomicU64,
     /// The plan cut at every edge, when first asked for.
     edges: OnceLock<Vec<two::Edge>>,
+    /// How its rows can be shared, when first asked for.
+    by_rows: OnceLock<Option<ByRows>>,
     state: Mutex<State>,
 }
 
@@ -146,41 +155,6 @@ impl Side {
 
 fn without_wait_ns(prediction: &Prediction) -> f64 {
     prediction.fixed_ns + prediction.upload_ns + prediction.kernels_ns + prediction.readback_ns
-}
-
-/// A plan by its address, and the order of magnitude of how many tasks there are of it.
-type Key = (usize, u32);
-
-fn key(plan: &Arc<Plan>, tasks: usize) -> Key {
-    (Arc::as_ptr(plan) as usize, tasks.max(1).ilog2())
-}
-
-/// Addresses and small numbers, which nobody chooses to collide: a batch of 500 ns would feel a stronger hash.
-#[derive(Default)]
-struct Mix(u64);
-
-impl std::hash::Hasher for Mix {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    fn write_u32(&mut self, n: u32) {
-        self.write_u64(u64::from(n));
-    }
-
-    fn write_usize(&mut self, n: usize) {
-        self.write_u64(n as u64);
-    }
-
-    fn write_u64(&mut self, n: u64) {
-        // Multiplied by the golden ratio: neighbours lie far apart, also in the upper bits that the table looks at.
-        let mixed = (self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ mixed >> 32;
-    }
 }
 
 /// What is known about devices, and what plans took on them.
@@ -268,8 +242,8 @@ impl Router {
         settled == Some(self.version.load(Relaxed) + 1)
     }
 
-    /// Chooses among the devices, and the ways to use two, whose bit is set in `usable` (the CPU always is). `resident` tells how many bytes of
-    /// the inputs a device has already, `wait_ns` until when it is busy.
+    /// Chooses among the devices, and the ways to use two, whose bit is set in `usable` (the CPU always is). `resident`
+    /// tells how many bytes of the inputs a device has already, `wait_ns` until when it is busy.
     pub(crate) fn choose(
         &self,
         routed: &Routed,
@@ -295,8 +269,8 @@ impl Router {
         let mut best = (0, u64::MAX);
         for device in 0..MOST {
             let is_usable = |device: usize| device == 0 || usable >> device & 1 == 1;
-            if device == BOTH {
-                choice.share = self.share(routed, &mut state, &choice);
+            if device == BOTH && is_usable(BOTH) {
+                choice.share = self.share(routed, &mut state, &choice, &resident);
             }
             if state.sides[device].away_until > state.batches {
                 continue;
@@ -412,75 +386,6 @@ impl Router {
         self.cut(routed, state);
         state.version = version;
     }
-
-    /// Hears of a batch that was not ours to place.
-    pub(crate) fn hear(&self, routed: &Routed, device: usize, actual_ns: u64) {
-        let version = self.version.load(Relaxed);
-        let mut state = lock(&routed.state);
-        if state.version != version {
-            self.predict(routed, &mut state, version);
-        }
-        state.batches += 1;
-        let Some(predicted) = state.sides[device].prediction else { return };
-        self.note(routed, &mut state, device, &predicted, actual_ns);
-    }
-
-    /// Notes what a batch took, for its plan and for others of its kind.
-    fn note(&self, routed: &Routed, state: &mut State, device: usize, predicted: &Prediction, actual_ns: u64) {
-        let batch = state.batches;
-        let side = &mut state.sides[device];
-        side.history.push(whole_ns(side, predicted, actual_ns), batch);
-        side.batches += 1;
-        // The first ones of a plan find cold caches and threads asleep: only what it settles at says something about the
-        // model, and the longer it runs the better.
-        let is_telling = side.batches.is_multiple_of(TELLING) && (side.batches / TELLING).is_power_of_two();
-        if is_telling && let (Some(usual), true) = (side.history.expected_ns(), side.whole_ns() > 0.0) {
-            let ratio = usual as f64 / side.whole_ns();
-            side.told = Some(lock(&self.biases).tell(device, &routed.about, ratio, side.told));
-        }
-    }
-
-    /// Learns what a batch took. `is_first` if something had to be made for it, which the next one will find.
-    pub(crate) fn learn(&self, routed: &Routed, choice: &Choice, device: usize, actual_ns: u64, is_first: bool) {
-        let mut state = lock(&routed.state);
-        self.spent_ns.fetch_add(actual_ns, Relaxed);
-        if choice.why == Why::Explores && device == choice.device {
-            let usual = state.current.map_or(0, |current| choice.expected_ns[current]);
-            self.explored_ns.fetch_add(actual_ns.saturating_sub(usual), Relaxed);
-            // A pleasant surprise is looked at again at once; a window of old times would hide it.
-            let surprise = usual > 0 && (actual_ns as f64) < BETTER * usual as f64;
-            if surprise && state.confirm.is_none() && choice.expected_ns[device] > usual {
-                state.confirm = Some((device, CONFIRM));
-            }
-        }
-        let batch = state.batches;
-        if device == 0 && choice.device > 0 {
-            // It failed, or was not ready: tried again soon, and ever later if that goes on.
-            let side = &mut state.sides[choice.device];
-            side.failures = (side.failures + 1).min(LONGEST_AWAY.ilog2());
-            side.away_until = batch + (1 << side.failures);
-        }
-        if device >= MOST {
-            return;
-        }
-        let side = &mut state.sides[device];
-        if device == choice.device {
-            side.failures = 0;
-        }
-        if is_first {
-            return;
-        }
-        self.note(routed, &mut state, device, &choice.predicted[device], actual_ns);
-    }
-}
-
-/// What a batch would have taken if everything had been sent and nothing been waited for.
-fn whole_ns(side: &Side, predicted: &Prediction, actual_ns: u64) -> u64 {
-    // What is pending is a guess, too: a part of the time is always the batch's own.
-    let own_ns = (actual_ns as f64 - predicted.wait_ns).max(actual_ns as f64 / 8.0);
-    let share = without_wait_ns(predicted) / side.whole_ns();
-    // Nothing was predicted, or the costs have changed meanwhile: it is what it is.
-    if share > 0.0 && share <= 1.0 { (own_ns / share) as u64 } else { own_ns as u64 }
 }
 
 impl Routed {
@@ -500,6 +405,7 @@ impl Routed {
             tasks: tasks.max(1),
             plan: plan.clone(),
             edges: OnceLock::new(),
+            by_rows: OnceLock::new(),
             settled: AtomicU64::new(0),
             state: Mutex::new(state),
         }

@@ -26,6 +26,8 @@ pub(crate) struct Tasks<'t, 'a, T> {
     pub(crate) inputs: &'t [&'a [u8]],
     /// Memory of an earlier batch that nobody reads any more.
     pub(crate) memory: Option<Arc<Block>>,
+    /// A fault that was stood in for on the way.
+    pub(crate) fault: Option<String>,
 }
 
 /// Inputs of tasks; those of small batches lie on the stack, because they would feel the allocation.
@@ -33,6 +35,14 @@ pub(crate) type Inputs<'a> = SmallVec<[&'a [u8]; 32]>;
 
 /// The memory of all results, and the tasks that failed.
 pub(crate) type Results = (Arc<Block>, Vec<(usize, RunError)>);
+
+/// How a batch went on the CPU and a device at once.
+struct Both {
+    failed: Vec<(usize, RunError)>,
+    timings: Timings,
+    /// Why the device's tasks are the CPU's work after all.
+    fault: Option<String>,
+}
 
 impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
     /// Memory for all results, which nobody else reads: that of an earlier batch if it will do.
@@ -138,7 +148,7 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
     }
 
     /// The first tasks on a device, the others on the CPU, both at once. If the device fails, the CPU does its part, too.
-    fn fill_on_both(&self, slot: &Slot, count: usize, results: &mut [u8]) -> (Vec<(usize, RunError)>, Timings) {
+    fn fill_on_both(&self, slot: &Slot, count: usize, results: &mut [u8]) -> Both {
         let (first, second) = (self.layout.part(0..count), self.layout.part(count..self.tasks.len()));
         let part = |layout, range: std::ops::Range<usize>| Tasks {
             program: self.program,
@@ -146,6 +156,7 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
             layout,
             inputs: &[],
             memory: None,
+            fault: None,
         };
         let (there, here) = (part(&first, 0..count), part(&second, count..self.tasks.len()));
         let (theirs, ours) = results.split_at_mut(first.bytes());
@@ -159,16 +170,18 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
             ((device.join(), cpu_ns), failed)
         });
         failed.iter_mut().for_each(|(task, _)| *task += count);
-        let (mut all, mut timings) = match outcome {
-            Ok(Ok(done)) => done,
-            // A fault, or a panic of the driver's: nothing is lost.
-            _ => (there.fill_on_cpu(theirs), Timings::default()),
+        let (done, fault) = match outcome {
+            Ok(Ok(done)) => (Some(done), None),
+            Ok(Err(error)) => (None, Some(error.to_string())),
+            Err(_) => (None, Some(format!("{}: its driver has panicked", slot.backend.id()))),
         };
+        // Nothing is lost.
+        let (mut all, mut timings) = done.unwrap_or_else(|| (there.fill_on_cpu(theirs), Timings::default()));
         all.append(&mut failed);
         // A simulated device tells when it is done; the batch is when both are.
         let told = if slot.backend.is_simulated() { timings.total_ns } else { begun.elapsed().as_nanos() as u64 };
-        timings.total_ns = told.max(cpu_ns);
-        (all, timings)
+        timings.total_ns = if fault.is_some() { begun.elapsed().as_nanos() as u64 } else { told.max(cpu_ns) };
+        Both { failed: all, timings, fault }
     }
 
     /// The results of all tasks but those that failed.
@@ -206,14 +219,21 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Attempt for Tasks<'_, 'a, T> {
         Ok(((data, failed), timings))
     }
 
-    fn divides(&self) -> u32 {
-        1 << BOTH
+    fn divides(&self, at_once: bool) -> u32 {
+        u32::from(at_once) << BOTH
     }
 
     fn on_both(&mut self, slot: &Slot, share: f64) -> Option<Result<(Results, Timings)>> {
         let count = (self.tasks.len() as f64 * share).round() as usize;
         let done = self.with_memory(|tasks, results| Ok(tasks.fill_on_both(slot, count, results)));
-        Some(done.map(|(data, (failed, timings))| ((data, failed), timings)))
+        Some(done.map(|(data, Both { failed, timings, fault })| {
+            self.fault = fault;
+            ((data, failed), timings)
+        }))
+    }
+
+    fn take_fault(&mut self) -> Option<String> {
+        self.fault.take()
     }
 
     fn on_cpu(&mut self) -> Result<(Results, Timings)> {

@@ -5,9 +5,11 @@
 
 mod cut;
 mod print;
+mod rows;
 mod stats;
 
 pub use cut::{Cut, From, MadeBy};
+pub use rows::Rows;
 pub use stats::Stats;
 
 use crate::backend::RESULT_ALIGN;

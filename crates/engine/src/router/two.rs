@@ -1,6 +1,6 @@
 //! Batches on two devices: a plan enters, the cheapest way to divide it leaves, if one is worth it.
 
-use super::{BOTH, CUT, Choice, DEVICES, Routed, Router, State, lock};
+use super::{BOTH, ByRows, CUT, Choice, DEVICES, Routed, Router, State, lock};
 use crate::cost::{Costs, Prediction, Work};
 use breakeven_ir::plan::{Cut, Plan};
 use std::sync::Arc;
@@ -9,6 +9,9 @@ use std::sync::Arc;
 const WORTH_TWO: f64 = 0.85;
 /// Fewer tasks are not shared.
 const SHARED_TASKS: usize = 32;
+/// Rows are not shared unless that saves more than so much beyond [`WORTH_TWO`]: a thread is woken, results are put
+/// together.
+const SHARED_ROWS_NS: f64 = 30_000.0;
 /// Longer plans are not cut: there is no end of edges.
 const CUT_KERNELS: usize = 24;
 
@@ -39,18 +42,37 @@ fn edges(plan: &Arc<Plan>) -> Vec<Edge> {
 }
 
 impl Router {
-    /// How the tasks of a batch are best shared between the CPU and the best other device: so that both are done at once.
-    pub(super) fn share(&self, routed: &Routed, state: &mut State, choice: &Choice) -> (usize, f64) {
+    /// How the tasks of a batch, or the rows of one, are best shared between the CPU and the best other device: so that
+    /// both are done at once. `resident` tells how many bytes of the inputs lie on a device.
+    pub(super) fn share(
+        &self,
+        routed: &Routed,
+        state: &mut State,
+        choice: &Choice,
+        resident: &impl Fn(usize) -> u64,
+    ) -> (usize, f64) {
         state.sides[BOTH].prediction = None;
         let others = (1..DEVICES).filter(|device| choice.expected_ns[*device] > 0);
-        let (Some(device), true) = (others.min_by_key(|d| choice.expected_ns[*d]), routed.tasks >= SHARED_TASKS) else {
+        let Some(device) = others.min_by_key(|device| choice.expected_ns[*device]) else { return (0, 0.0) };
+        let by_rows = if routed.tasks == 1 { routed.by_rows() } else { None };
+        if routed.tasks < SHARED_TASKS && by_rows.is_none() {
             return (0, 0.0);
-        };
+        }
         let (cpu, whole) = (choice.expected_ns[0] as f64, choice.expected_ns[device] as f64);
-        let fixed = choice.predicted[device].fixed_ns.min(whole * 0.9);
+        let predicted = &choice.predicted[device];
+        let sent_whole = by_rows.map_or(0.0, |by_rows| {
+            let resident = resident(device).min(by_rows.whole_bytes);
+            let (fixed, all) = (by_rows.whole_bytes - resident, routed.work.upload_bytes.saturating_sub(resident));
+            predicted.upload_ns * fixed as f64 / all.max(1) as f64
+        });
+        let fixed = (predicted.fixed_ns + sent_whole).min(whole * 0.9);
         // Its fixed cost, and its share of the rest, take as long as the CPU's share.
-        let share = ((cpu - fixed) / (cpu + whole - fixed)).clamp(0.0, 1.0);
-        let both = (1.0 - share) * cpu;
+        let mut share = ((cpu - fixed) / (cpu + whole - fixed)).clamp(0.0, 1.0);
+        let mut both = (1.0 - share) * cpu;
+        if let Some(by_rows) = by_rows {
+            share = by_rows.rounded(share);
+            both = ((1.0 - share) * cpu).max(fixed + share * (whole - fixed)) + SHARED_ROWS_NS;
+        }
         if cpu <= 0.0 || both > WORTH_TWO * cpu.min(whole) {
             return (0, 0.0);
         }
@@ -87,5 +109,12 @@ impl Router {
                 }
             }
         }
+    }
+}
+
+impl Routed {
+    /// How the rows of the plan can be shared, if they can be.
+    pub(crate) fn by_rows(&self) -> Option<&ByRows> {
+        self.by_rows.get_or_init(|| ByRows::of(&self.plan)).as_ref()
     }
 }
