@@ -113,10 +113,11 @@ fn objective(text: &str) -> Result<Objective, String> {
 }
 
 const SCAN_HELP: &str = "\
-Writes scan.csv, scan.json, summary.md and report.html, which needs no network. What devices cost is also remembered in
-the cache folder, where `eval` and every program find it: from then on work runs where it pays. Devices take turns, run
-by run; what is warming up is dropped; what spreads widely is measured again, and marked if it stays so. Ctrl-C keeps
-what was measured until then, a second one ends at once.
+Writes scan.csv, transfers.csv, scan.json, summary.md and report.html, which needs no network. What devices cost is also
+remembered in the cache folder, where `eval` and every program find it: from then on work runs where it pays. Devices
+take turns, run by run; what is warming up is dropped; what spreads widely is measured again, and marked if it stays so.
+Transfers of 4 KiB to 64 MiB to each adapter and back are timed in every way that it has, whatever sizes are asked for.
+Ctrl-C keeps what was measured until then, a second one ends at once.
 
 Sizes are elements of an array: 10, 64k, 1M, 64Ki. A matrix product is of matrices with so many elements, many tasks have
 so many together.

@@ -41,6 +41,7 @@ fn read(folder: &Path) -> Scan {
     let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     let scan = Scan::from_json(&text("scan.json")).unwrap();
     assert_eq!(text("scan.csv").lines().count(), 1 + scan.rows.len());
+    assert_eq!(text("transfers.csv").lines().count(), 1 + scan.transfers.len());
     assert!(text("summary.md").starts_with("# Where work pays"));
     assert!(text("report.html").starts_with("<!DOCTYPE html>"));
     scan
@@ -63,6 +64,7 @@ fn a_scan_prints_a_table_and_writes_its_files() {
     assert!(scan.how.quick && !scan.how.interrupted && scan.how.samples == 3 && scan.how.seconds < 20.0);
     assert!(scan.how.date.ends_with(" UTC") && !scan.machine.cpu.is_empty() && scan.machine.threads > 0);
     assert_eq!((scan.overheads.len(), &*scan.overheads[0].device), (1, "cpu"));
+    assert!(scan.transfers.is_empty(), "the CPU has none");
     assert!(
         run.stdout.contains("no other device was measured") && run.stdout.contains("out/report.html"),
         "{}",
@@ -86,6 +88,7 @@ fn a_simulated_gpu_takes_what_was_published_and_is_not_remembered() {
     let add = |size: u64| scan.rows.iter().find(|r| r.op == "add" && r.size == size && r.device == "gpu:0").unwrap();
     assert_eq!(add(1_000_000).stats.median_ns, 5_980_000, "as published");
     assert_eq!(scan.fused.len(), 1, "the chain as calls and as one batch");
+    assert!(scan.transfers.is_empty(), "nothing is moved to a device that is not there");
     assert!(scan.rows.iter().all(|row| row.op != "chain as 10 calls"));
     assert!(run.stderr.contains("gpu:0 simulated is no real device"), "{}", run.stderr);
     assert!(files(&folder.path().join("cache")).is_empty());
@@ -113,6 +116,21 @@ fn every_adapter_is_measured_and_labelled() {
     }
     let overhead = scan.overheads.iter().find(|overhead| overhead.device == "gpu:0").unwrap();
     assert!(overhead.fixed_ns > 0 && overhead.upload_ns_per_mib > 0, "{overhead:?}");
+    for device in scan.devices.iter().filter(|device| device.kind != "cpu") {
+        for (direction, way) in [("upload", "pageable"), ("upload", "staged"), ("readback", "staged")] {
+            let is_it =
+                |t: &&breakeven_report::Transfer| (&*t.device, &*t.direction, &*t.way) == (&*device.id, direction, way);
+            let of_way: Vec<_> = scan.transfers.iter().filter(is_it).collect();
+            assert!(!of_way.is_empty(), "{} {direction} {way}: {}", device.id, run.stdout);
+            assert!(of_way.is_sorted_by_key(|t| t.bytes) && of_way.iter().all(|t| t.stats.median_ns > 1000));
+        }
+        let pageable = |t: &&breakeven_report::Transfer| t.direction == "readback" && t.way == "pageable";
+        assert!(!scan.transfers.iter().any(|t| pageable(&t)), "wgpu has no call for it");
+    }
+    assert!(run.stdout.contains("transfers, at best") && run.stdout.contains("not available"), "{}", run.stdout);
+    let text = |name: &str| fs::read_to_string(folder.path().join("breakeven-scan").join(name)).unwrap();
+    assert!(text("summary.md").contains("## How fast bytes go to a device and back"));
+    assert!(text("report.html").contains("How fast bytes go to a device and back"));
 }
 
 #[cfg(unix)]

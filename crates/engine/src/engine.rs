@@ -15,7 +15,7 @@ use crate::route::{self, RunOptions};
 use crate::router::{DEVICES, Router};
 use crate::scout::{Parts, Scout};
 use breakeven_cpu::{BlockStats, Cpu};
-use breakeven_ir::backend::{Backend, Prepared, RunError};
+use breakeven_ir::backend::{Backend, Prepared, RunError, Transfer};
 use breakeven_ir::{Buffer, Plan, Tensor, plan_key};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -269,6 +269,32 @@ impl Engine {
         let number = device_number(device)?;
         let (costs, complete) = self.shared.measure(number, effort, watch)?;
         Ok(Measured { device: device.into(), costs, complete })
+    }
+
+    /// Times transfers of this many bytes (rounded up to a multiple of 4) to a device and back, `samples` of each way: see
+    /// [`Way`](crate::Way). A way that the device does not have is not among them, and the CPU has none: its kernels
+    /// read the host's memory.
+    ///
+    /// ```
+    /// let engine = breakeven::Engine::new()?;
+    /// for device in engine.devices() {
+    ///     for transfer in engine.transfers(&device.id, 1 << 20, 3)? {
+    ///         let (direction, way) = (transfer.direction.name(), transfer.way.name());
+    ///         println!("{} {direction}, {way}: {:.1} GB/s", device.id, transfer.gb_per_s());
+    ///     }
+    /// }
+    /// assert!(engine.transfers("cpu", 1 << 20, 3)?.is_empty());
+    /// # Ok::<(), breakeven::Error>(())
+    /// ```
+    pub fn transfers(&self, device: &str, bytes: usize, samples: usize) -> Result<Vec<Transfer>> {
+        for (name, value) in [("bytes", bytes), ("samples", samples)] {
+            if value == 0 {
+                return Err(Error::Setting { name, value: "0".into(), expected: "at least 1" });
+            }
+        }
+        let Some(number) = device_number(device)?.checked_sub(1) else { return Ok(Vec::new()) };
+        let slot = self.shared.devices.slot(number)?;
+        slot.refusal().map_or_else(|| Ok(slot.backend.transfers(bytes, samples)?), |why| Err(why.into()))
     }
 
     /// Uses what was measured on this machine before, without waiting for batches that would be worth it. Why a file is

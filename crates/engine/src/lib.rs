@@ -45,7 +45,7 @@ mod verify;
 
 pub use array::{Array, View, ViewMut};
 pub use breakeven_cpu::BlockStats;
-pub use breakeven_ir::backend::{self, Api, Health, RunError, Status, Timings};
+pub use breakeven_ir::backend::{self, Api, Direction, Health, RunError, Status, Timings, Transfer, Way};
 pub use breakeven_ir::plan;
 pub use breakeven_ir::{
     AxisSet, Buffer, DType, Element, Error as RecordError, HostBytes, Input, IntoShape, MAX_RANK, Op, OpRow, Operand,

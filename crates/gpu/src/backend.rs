@@ -1,6 +1,7 @@
 //! A GPU as the engine sees it.
 
 use crate::adapters::AdapterInfo;
+use crate::bandwidth;
 use crate::buffers::PoolStats;
 use crate::config::GpuConfig;
 use crate::error::GpuError;
@@ -16,7 +17,7 @@ use crate::stage::Lowered;
 use crate::tally::Counters;
 use crate::tune::Step;
 use crate::tune_report::TuneReport;
-use breakeven_ir::backend::{Backend, Health, Prepared, Resident, RunError, Task, Timings};
+use breakeven_ir::backend::{Backend, Health, Prepared, Resident, RunError, Task, Timings, Transfer};
 use breakeven_ir::plan::Plan;
 use crossbeam_channel::Sender;
 use std::collections::{HashMap, VecDeque};
@@ -260,6 +261,10 @@ impl Backend for Gpu {
         let kept = self.session.ask(&handle, || 0, |reply| Command::Keep { upload, bytes: size, reply })?;
         let session = self.session.clone();
         Ok(Arc::new(DeviceBuffer { session, kept: Arc::new(kept), bytes: bytes.len(), generation }))
+    }
+
+    fn transfers(&self, bytes: usize, samples: usize) -> Result<Vec<Transfer>, RunError> {
+        bandwidth::measure(&self.session, bytes, samples)
     }
 
     fn quirks(&self) -> Vec<String> {

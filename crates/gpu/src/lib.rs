@@ -21,6 +21,7 @@ mod layout;
 mod lookout;
 mod params;
 
+mod bandwidth;
 mod batch;
 mod cut;
 mod driver;

@@ -33,7 +33,13 @@ impl Owner {
     }
 
     /// Copies between blocks; `map` asks for what is to be mapped after it.
-    fn copy(&self, from: Option<&Block>, to: Option<&Block>, bytes: u64, map: impl FnOnce()) -> Result<(), RunError> {
+    pub(crate) fn copy(
+        &self,
+        from: Option<&Block>,
+        to: Option<&Block>,
+        bytes: u64,
+        map: impl FnOnce(),
+    ) -> Result<(), RunError> {
         let (Some(from), Some(to)) = (from, to) else { return Err(RunError::OutOfMemory { bytes: bytes as usize }) };
         let copy = Copy { from, from_offset: 0, to, to_offset: 0, bytes };
         let index = self.submit(&Recording { before: vec![copy], ..Recording::default() })?;

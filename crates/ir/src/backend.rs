@@ -3,10 +3,12 @@
 mod api;
 mod error;
 mod report;
+mod transfer;
 
 pub use api::Api;
 pub use error::RunError;
 pub use report::{Health, Status, Timings};
+pub use transfer::{Direction, Transfer, Way};
 
 use crate::buffer::Buffer;
 use crate::plan::Plan;
@@ -263,6 +265,12 @@ pub trait Backend: Send + Sync {
     /// Puts bytes on the device, for the batches to come.
     fn upload(&self, _bytes: &[u8]) -> Result<Arc<dyn Resident>, RunError> {
         Err(RunError::Unsupported { device: self.id().into(), why: "it has no memory of its own".into() })
+    }
+
+    /// Times transfers of this many bytes, `samples` of each way that it has, one way after the other in turn. A way that
+    /// it does not have is not among them; a device without memory of its own has none at all.
+    fn transfers(&self, _bytes: usize, _samples: usize) -> Result<Vec<Transfer>, RunError> {
+        Ok(Vec::new())
     }
 
     /// What it is known to get wrong, in words, and what is done about it.

@@ -2,6 +2,7 @@
 
 use crate::scan::{Device, Fused, How, Machine, Overhead, Row, Scan};
 use crate::stats::Stats;
+use crate::transfers::Transfer;
 
 /// One measurement whose samples spread a little.
 pub(crate) fn row(op: &str, class: &str, unit: &str, device: &str, size: u64, ns: u64) -> Row {
@@ -15,6 +16,26 @@ pub(crate) fn rows(op: &str, class: &str, unit: &str, lines: &[(&str, &[(u64, u6
         points.iter().map(|&(size, ns)| row(op, class, unit, device, size, ns)).collect::<Vec<_>>()
     };
     lines.iter().flat_map(points).collect()
+}
+
+/// Transfers of the software adapter, in every way that it has; the largest readback was disturbed.
+fn transfers() -> Vec<Transfer> {
+    let ways = [
+        ("upload", "pageable", [90_000, 16_000_000]),
+        ("upload", "staged", [100_000, 10_000_000]),
+        ("upload", "mapped", [50_000, 5_000_000]),
+        ("readback", "staged", [91_000, 12_000_000]),
+        ("readback", "mapped", [45_000, 6_000_000]),
+    ];
+    let sizes = |(number, bytes): (usize, u64)| {
+        ways.map(|(direction, way, ns)| {
+            let ns: u64 = ns[number];
+            let wide = ns == 12_000_000;
+            let stats = Stats { wide, ..Stats::of(&[ns - ns / 50, ns, ns + ns / 50]).expect("three samples") };
+            Transfer { device: "gpu:0".into(), direction: direction.into(), way: way.into(), bytes, stats }
+        })
+    };
+    [4096, 64 << 20].into_iter().enumerate().flat_map(sizes).collect()
 }
 
 /// The CPU and two devices.
@@ -95,6 +116,7 @@ pub(crate) fn scan() -> Scan {
                 notes: Vec::new(),
             },
         ],
+        transfers: transfers(),
         fused: vec![
             Fused {
                 what: "exp, add, sqrt, mul".into(),

@@ -9,6 +9,7 @@ mod scale;
 mod sections;
 mod strip;
 mod tiles;
+mod transfers;
 
 use crate::crossover::{Crossover, of_op};
 use crate::curves::{Curves, curves, ln};
@@ -74,6 +75,7 @@ pub fn html(scan: &Scan) -> String {
                     (charts(&entries, &looks))
                     (sections::fused(scan, &looks))
                     (sections::overheads(scan, &looks))
+                    (transfers::transfers(scan, &looks))
                     (sections::data(scan))
                     (sections::machine(scan, &looks))
                     (sections::how(scan))

@@ -86,6 +86,10 @@ fn text_of_a_scan_never_becomes_markup() {
     for fused in &mut scan.fused {
         (fused.what, fused.device, fused.unit) = (evil.into(), id.clone(), evil.into());
     }
+    for transfer in &mut scan.transfers {
+        transfer.device = id.clone();
+    }
+    (scan.transfers[0].direction, scan.transfers[1].way) = (evil.into(), evil.into());
     (scan.how.date, scan.how.notes) = (evil.into(), vec![evil.into()]);
 
     let page = html(&scan);
@@ -155,6 +159,10 @@ fn odd_scans_have_a_page_too() {
         row.size = if number % 2 == 0 { 0 } else { u64::MAX };
         row.stats = crate::Stats::of(&[0, u64::MAX, number as u64]).unwrap();
     }
+    for (number, transfer) in extreme.transfers.iter_mut().enumerate() {
+        transfer.bytes = if number % 2 == 0 { 0 } else { u64::MAX };
+        transfer.stats = crate::Stats::of(&[0, u64::MAX, number as u64]).unwrap();
+    }
     extreme.overheads[1].upload_ns_per_mib = u64::MAX;
     extreme.how.seconds = f64::NAN;
     let page = html(&extreme);
@@ -167,6 +175,20 @@ fn odd_scans_have_a_page_too() {
     let mut single = scan();
     single.rows.truncate(1);
     assert_balanced(&html(&single));
+}
+
+#[test]
+fn rates_have_bars_and_ways_that_are_not_there_have_none() {
+    let mut scan = scan();
+    let page = html(&scan);
+    // Two sizes of a device that has all ways but one.
+    assert_eq!(page.matches("class=\"rate d1 software\"").count(), 10);
+    assert_eq!(page.matches(">not available</td>").count(), 2);
+    assert!(page.contains("title=\"median 5.0 ms\">13 GB/s<i class=\"rate d1 software\" style=\"width:100.0%\">"));
+    assert!(page.contains(">~5.6 GB/s<"), "a wide spread is marked");
+    scan.transfers.clear();
+    let page = html(&scan);
+    assert!(!page.contains("not available") && !page.contains("How fast bytes go"));
 }
 
 #[test]

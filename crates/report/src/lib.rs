@@ -1,5 +1,5 @@
-//! What a scan of a machine measured, for people: a [`Scan`] enters, a [`table()`] for the terminal, [`csv()`], JSON,
-//! [`markdown()`] and one [`html()`] page that needs no network leave.
+//! What a scan of a machine measured, for people: a [`Scan`] enters, a [`table()`] for the terminal, [`csv()`] and
+//! [`transfers_csv()`], JSON, [`markdown()`] and one [`html()`] page that needs no network leave.
 //!
 //! This crate knows nothing of the engine: it reads numbers, finds the sizes from which a device is faster than the CPU
 //! ([`Scan::crossovers`]), and shows them. Whatever it shows was measured; where nothing was, it says so.
@@ -42,16 +42,18 @@ mod read;
 mod scan;
 mod stats;
 mod table;
+mod transfers;
 pub mod words;
 
 #[cfg(test)]
 mod fixture_tests;
 
 pub use crossover::{Crossover, Largest, Verdict};
-pub use csv::csv;
+pub use csv::{csv, transfers_csv};
 pub use html::html;
 pub use markdown::markdown;
 pub use read::ReadError;
 pub use scan::{Device, Fused, How, Machine, Overhead, Row, Scan, VERSION};
 pub use stats::{Stats, WIDE};
 pub use table::table;
+pub use transfers::Transfer;

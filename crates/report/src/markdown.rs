@@ -2,6 +2,7 @@
 
 use crate::lists::{List, crossovers, fused, overheads, remarks};
 use crate::scan::Scan;
+use crate::transfers::{GUIDE, by_size};
 use crate::words::plain;
 
 /// The summary of a scan as Markdown.
@@ -28,6 +29,11 @@ pub fn markdown(scan: &Scan) -> String {
     }
     section(&mut out, "What fusing changes", &fused(scan));
     section(&mut out, "What a call costs before it computes", &overheads(scan));
+    let transfers = by_size(scan);
+    section(&mut out, "How fast bytes go to a device and back", &transfers);
+    if !transfers.rows.is_empty() {
+        out.push_str(&format!("\n{}\n", text(GUIDE)));
+    }
     section(&mut out, "Devices", &devices(scan));
     if !scan.how.notes.is_empty() {
         let notes: Vec<String> = scan.how.notes.iter().map(|note| format!("- {}\n", text(note))).collect();

@@ -2,6 +2,7 @@
 //! measurements, is refused with what to do about it: better no report than a wrong one.
 
 use crate::scan::{Scan, VERSION};
+use crate::stats::Stats;
 use serde::Deserialize;
 use std::collections::HashSet;
 
@@ -113,21 +114,18 @@ impl Scan {
         }
         let mut seen = HashSet::new();
         for (number, row) in self.rows.iter().enumerate() {
-            let s = &row.stats;
-            let ordered = [s.min_ns, s.p10_ns, s.median_ns, s.p90_ns, s.max_ns].is_sorted();
-            let why = match () {
-                () if row.op.is_empty() => "has no op",
-                () if row.size == 0 => "has size 0",
-                () if s.samples == 0 => "has no samples",
-                () if s.median_ns == 0 => "takes 0 ns",
-                () if !ordered => "has percentiles that are not in order",
-                () if !ids.contains(row.device.as_str()) => "names a device that is not in the list of devices",
-                () if !seen.insert((&row.op, &row.class, &row.unit, row.size, &row.device)) => "is there twice",
-                () => continue,
+            let why = match mistake(&row.stats) {
+                _ if row.op.is_empty() => "has no op",
+                _ if row.size == 0 => "has size 0",
+                Some(why) => why,
+                None if !ids.contains(row.device.as_str()) => "names a device that is not in the list of devices",
+                None if !seen.insert((&row.op, &row.class, &row.unit, row.size, &row.device)) => "is there twice",
+                None => continue,
             };
             let what = format!("`{}` at {} on `{}`", row.op, row.size, row.device);
             return Err(ReadError::Row { row: number, what, why });
         }
+        self.check_transfers(&ids)?;
         let named = self.overheads.iter().map(|o| ("overhead", &o.device));
         for (what, device) in named.chain(self.fused.iter().map(|f| ("fused entry", &f.device))) {
             if !ids.contains(device.as_str()) {
@@ -142,6 +140,38 @@ impl Scan {
             return Err(ReadError::Part { what: "`how.seconds`".to_owned(), why: "is no time" });
         }
         Ok(())
+    }
+
+    /// Can the transfers come from measurements on these devices?
+    fn check_transfers(&self, ids: &HashSet<&str>) -> Result<(), ReadError> {
+        let mut seen = HashSet::new();
+        for transfer in &self.transfers {
+            let why = match mistake(&transfer.stats) {
+                _ if transfer.bytes == 0 => "moves 0 bytes",
+                Some(why) => why,
+                None if !ids.contains(transfer.device.as_str()) => "names a device that is not in the list of devices",
+                None if !seen.insert((&transfer.device, &transfer.direction, &transfer.way, transfer.bytes)) => {
+                    "is there twice"
+                }
+                None => continue,
+            };
+            let (direction, way, device) = (&transfer.direction, &transfer.way, &transfer.device);
+            let what = format!("a transfer (`{direction}` `{way}` of {} bytes on `{device}`)", transfer.bytes);
+            return Err(ReadError::Part { what, why });
+        }
+        Ok(())
+    }
+}
+
+/// What samples can't say.
+fn mistake(s: &Stats) -> Option<&'static str> {
+    match () {
+        () if s.samples == 0 => Some("has no samples"),
+        () if s.median_ns == 0 => Some("takes 0 ns"),
+        () if ![s.min_ns, s.p10_ns, s.median_ns, s.p90_ns, s.max_ns].is_sorted() => {
+            Some("has percentiles that are not in order")
+        }
+        () => None,
     }
 }
 

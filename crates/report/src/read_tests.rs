@@ -29,10 +29,11 @@ fn unknown_fields_are_ignored_and_lists_may_be_missing() {
         v["later"] = json!({"a": 1});
         v["rows"][0]["stats"]["p99_ns"] = json!(5);
         v.as_object_mut().unwrap().remove("fused");
+        v.as_object_mut().unwrap().remove("transfers");
         v["how"].as_object_mut().unwrap().remove("notes");
     });
     let read = Scan::from_json(&text).unwrap();
-    assert!(read.fused.is_empty() && read.how.notes.is_empty());
+    assert!(read.fused.is_empty() && read.transfers.is_empty() && read.how.notes.is_empty());
     assert_eq!(read.rows, scan().rows);
 }
 
@@ -55,7 +56,7 @@ type Case = (fn(&mut Value), &'static str);
 
 #[test]
 fn nonsense_is_refused() {
-    let cases: [Case; 13] = [
+    let cases: [Case; 17] = [
         (|v| v["rows"] = json!([]), "has no rows"),
         (|v| v["rows"][1]["stats"]["median_ns"] = json!(-5), "invalid value: integer `-5`"),
         (|v| v["rows"][1]["stats"]["median_ns"] = json!(1), "percentiles that are not in order"),
@@ -68,6 +69,10 @@ fn nonsense_is_refused() {
         (|v| v["devices"][1]["id"] = json!("cpu"), "device 1 (`cpu`) of this scan.json is there twice"),
         (|v| v["devices"][1]["kind"] = json!("cpu"), "more than one CPU"),
         (|v| v["overheads"][0]["device"] = json!("tpu"), "an overhead (`tpu`)"),
+        (|v| v["transfers"][0]["bytes"] = json!(0), "a transfer (`upload` `pageable` of 0 bytes on `gpu:0`)"),
+        (|v| v["transfers"][0]["stats"]["samples"] = json!(0), "bytes on `gpu:0`) of this scan.json has no samples"),
+        (|v| v["transfers"][1] = v["transfers"][0].clone(), "bytes on `gpu:0`) of this scan.json is there twice"),
+        (|v| v["transfers"][0]["device"] = json!("tpu"), "on `tpu`) of this scan.json names a device that is not"),
         (|v| v["how"]["seconds"] = json!(-1.0), "`how.seconds` of this scan.json is no time"),
     ];
     for (change, expected) in cases {

@@ -3,6 +3,7 @@
 //! one of the same version wrote.
 
 use crate::stats::Stats;
+use crate::transfers::Transfer;
 use serde::{Deserialize, Serialize};
 
 /// The version of `scan.json` that this crate writes and reads. It goes up when a field changes its meaning.
@@ -29,6 +30,9 @@ pub struct Scan {
     /// What a call costs on each device before it computes anything.
     #[serde(default)]
     pub overheads: Vec<Overhead>,
+    /// How fast bytes go to each device and come back; the ways that it has, and no others.
+    #[serde(default)]
+    pub transfers: Vec<Transfer>,
     /// How far fusion moves the crossover.
     #[serde(default)]
     pub fused: Vec<Fused>,
@@ -44,6 +48,7 @@ impl Default for Scan {
             devices: Vec::new(),
             rows: Vec::new(),
             overheads: Vec::new(),
+            transfers: Vec::new(),
             fused: Vec::new(),
             how: How::default(),
         }
@@ -63,7 +68,7 @@ impl Scan {
 
     /// Has any measurement a spread that stayed too wide?
     pub fn has_wide(&self) -> bool {
-        self.rows.iter().any(|row| row.stats.wide)
+        self.rows.iter().map(|row| &row.stats).chain(self.transfers.iter().map(|t| &t.stats)).any(|stats| stats.wide)
     }
 }
 

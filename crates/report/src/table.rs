@@ -2,13 +2,14 @@
 
 use crate::lists::{List, crossovers, fused, overheads, remarks};
 use crate::scan::Scan;
+use crate::transfers::best;
 use crate::words::plain;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
 /// One line under the header, nothing else: columns are told apart by their alignment.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// Who is faster from which size on, and what a call costs, as aligned columns.
+/// Who is faster from which size on, what a call costs and how fast bytes go, as aligned columns.
 ///
 /// ```
 /// use breakeven_report::{Scan, table};
@@ -21,13 +22,16 @@ pub fn table(scan: &Scan) -> String {
     if found.rows.is_empty() {
         parts.push("nothing was measured\n".to_owned());
     }
-    parts.extend([found, fused(scan), overheads(scan)].iter().filter(|list| !list.rows.is_empty()).map(aligned));
+    let mut transfers = best(scan);
+    name_once(&mut transfers.rows);
+    let lists = [found, fused(scan), overheads(scan), transfers];
+    parts.extend(lists.iter().filter(|list| !list.rows.is_empty()).map(aligned));
     let remarks: String = remarks(scan).iter().map(|remark| plain(remark) + "\n").collect();
     parts.extend(Some(remarks).filter(|remarks| !remarks.is_empty()));
     parts.join("\n")
 }
 
-/// An op's name stands on the first of its lines only. Its lines end where the first device comes again.
+/// The name of an op or a device stands on the first of its lines only. They end where the first of them comes again.
 fn name_once(rows: &mut [Vec<String>]) {
     let mut first: Option<(String, String)> = None;
     for row in rows {

@@ -15,6 +15,7 @@ fn the_table_without_another_device() {
     scan.rows.retain(|row| row.device == "cpu");
     scan.overheads.truncate(1);
     scan.fused.clear();
+    scan.transfers.clear();
     scan.how.interrupted = true;
     insta::assert_snapshot!(table(&scan));
 }

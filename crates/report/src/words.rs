@@ -72,6 +72,29 @@ pub fn ratio(ratio: f64) -> String {
     }
 }
 
+/// A number of bytes in words: `512 B`, `4 KiB`, `1.5 MiB`.
+///
+/// ```
+/// use breakeven_report::words::bytes;
+/// assert_eq!([bytes(512), bytes(4096), bytes(3 << 19)], ["512 B", "4 KiB", "1.5 MiB"]);
+/// ```
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let unit = (bytes.checked_ilog2().unwrap_or(0) / 10) as usize;
+    let number = format!("{:.1}", bytes as f64 / (1u64 << (10 * unit)) as f64);
+    format!("{} {}", number.trim_end_matches(".0"), UNITS[unit])
+}
+
+/// So many bytes in so much time, in words: `0.046 GB/s`, `5.2 GB/s`, `120 GB/s`. A gigabyte is 10^9 bytes.
+///
+/// ```
+/// use breakeven_report::words::rate;
+/// assert_eq!([rate(4096, 90_000), rate(1 << 20, 200_000)], ["0.046 GB/s", "5.2 GB/s"]);
+/// ```
+pub fn rate(bytes: u64, ns: u64) -> String {
+    format!("{} GB/s", ratio(bytes as f64 / ns.max(1) as f64).trim_end_matches('x'))
+}
+
 /// Two digits and the first suffix that keeps the number below 1000.
 fn scaled(mut value: f64, suffixes: &[&str]) -> String {
     let mut suffixes = suffixes.iter();

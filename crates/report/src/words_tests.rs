@@ -36,6 +36,20 @@ fn a_unit_with_n_takes_the_number_in_its_place() {
 }
 
 #[test]
+fn bytes_have_the_unit_that_keeps_them_below_1024() {
+    assert_eq!([0, 1, 1023, 1024, 1536, 64 << 20].map(bytes), ["0 B", "1 B", "1023 B", "1 KiB", "1.5 KiB", "64 MiB"]);
+    assert_eq!(bytes(u64::MAX), "16 EiB");
+}
+
+#[test]
+fn rates_have_two_digits() {
+    assert_eq!(rate(1000, 1000), "1.0 GB/s");
+    assert_eq!(rate(123_456, 1000), "123 GB/s");
+    assert_eq!(rate(4, 1_000_000), "0.0000040 GB/s");
+    assert_eq!(rate(5, 0), "5.0 GB/s");
+}
+
+#[test]
 fn control_characters_become_spaces() {
     assert_eq!(plain("a\u{1b}[31m\nb"), "a [31m b");
 }

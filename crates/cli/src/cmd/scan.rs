@@ -21,6 +21,7 @@ use crate::progress::Progress;
 use crate::regret;
 use crate::scan::ops::{self, Op};
 use crate::scan::sweep::{Arm, Sweep};
+use crate::scan::transfers::{self, Transfers};
 use crate::scan::{facts, sizes};
 use crate::simulate;
 
@@ -29,6 +30,8 @@ use crate::simulate;
 const BUDGET: [Duration; 2] = [Duration::from_secs(19), Duration::from_secs(170)];
 /// The part of it for the curves that the router uses.
 const CURVES: f64 = 0.65;
+/// The part of it for transfers, at most: two software adapters take about a second if it is quick, six if not.
+const TRANSFERS: f64 = 0.06;
 /// One part in so many of it is for what a reader sees in any case.
 const ROWS_AT_LEAST: u32 = 4;
 /// Runs that are timed, quick or not.
@@ -55,6 +58,7 @@ pub fn run(args: &ScanArgs) -> Result<(), Failure> {
     let budget = args.budget.map_or(BUDGET[usize::from(!args.quick)], |seconds| Duration::from_secs(seconds.into()));
     let mut work = Work { engine: &engine, interrupt: &interrupt, started, budget, progress: Progress::new(0) };
     work.curves(args, &arms, &mut scan);
+    work.transfers(args, &arms, &mut scan);
     work.rows(args, &arms, &mut scan);
     drop(work);
 
@@ -191,6 +195,21 @@ impl Work<'_> {
         }
     }
 
+    /// How fast bytes go to each adapter and come back.
+    fn transfers(&mut self, args: &ScanArgs, arms: &[Arm], scan: &mut Scan) {
+        let stop = || self.interrupt.is_set();
+        // Not what is left of the curves' part: on a slow machine nothing is.
+        let deadline = Instant::now() + self.budget.mul_f64(TRANSFERS);
+        let transfers = Transfers { engine: self.engine, arms, samples: scan.how.samples, deadline, stop: &stop };
+        let most = self.budget.saturating_sub(self.started.elapsed());
+        let (measured, notes) = transfers.run(&transfers::sizes(args.quick), &mut |done, total, what| {
+            let share = CURVES + TRANSFERS * done as f64 / total.max(1) as f64;
+            self.progress.show_share(share, most, what);
+        });
+        scan.transfers = measured;
+        scan.how.notes.extend(notes);
+    }
+
     /// What a reader sees.
     fn rows(&mut self, args: &ScanArgs, arms: &[Arm], scan: &mut Scan) {
         let mut list: Vec<Op> = if args.ops.is_empty() { ops::OPS.to_vec() } else { args.ops.clone() };
@@ -211,7 +230,8 @@ impl Work<'_> {
         let deadline = (self.started + self.budget).max(Instant::now() + self.budget / ROWS_AT_LEAST);
         let sweep = Sweep { engine: self.engine, arms, samples, deadline, stop: &stop };
         let swept = sweep.run(&list, &elements, &mut |done, total, op| {
-            let share = CURVES + (1.0 - CURVES) * done as f64 / total.max(1) as f64;
+            let before = CURVES + TRANSFERS;
+            let share = before + (1.0 - before) * done as f64 / total.max(1) as f64;
             self.progress.show_share(share, deadline.saturating_duration_since(Instant::now()), op);
         });
         scan.fused = facts::fused(&scan.devices, &swept.rows);
@@ -225,6 +245,7 @@ impl Work<'_> {
 fn write(folder: &Path, scan: &Scan) -> Result<Vec<String>, Failure> {
     let files = [
         ("scan.csv", report::csv(scan)),
+        ("transfers.csv", report::transfers_csv(scan)),
         ("scan.json", scan.to_json()),
         ("summary.md", report::markdown(scan)),
         ("report.html", report::html(scan)),

@@ -8,7 +8,7 @@ use crate::words::{sized, time};
 use maud::{Markup, html};
 
 /// A device's name with its line.
-fn named(scan: &Scan, looks: &[Look], id: &str) -> Markup {
+pub(super) fn named(scan: &Scan, looks: &[Look], id: &str) -> Markup {
     html! {
         span.device {
             @if let Some(look) = looks.iter().find(|look| look.id == id) { (swatch(look)) }
