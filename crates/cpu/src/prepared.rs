@@ -179,7 +179,7 @@ impl PreparedPlan {
         let mut bases = [std::ptr::null_mut(); BASES];
         let cell = bases.as_mut_ptr();
         let wrong = AtomicI64::new(i64::MAX);
-        let team = Team { pool: &self.shared.pool, parallel: false };
+        let team = Team { pool: &self.shared.pool, parallel: false, ns: 0 };
         let buffers = Buffers::new(&bases[..self.plan.buffers.len()]);
         let run = Run { buffers, scratches: &self.shared.scratches, team, wrong: &wrong };
         let mut previous = None;

@@ -13,14 +13,19 @@ const COLD_NS: u64 = 80_000;
 const WAKE_NS: u64 = 40_000;
 /// Calls further apart than this have nothing to do with each other: a helper would have gone back to sleep.
 const LULL_NS: u64 = 500_000;
-/// Chunks for each thread: enough to even out a core that is busy elsewhere, few enough to cost nothing.
+/// Chunks for each thread: enough to even out a core that is busy elsewhere, few enough to cost nothing. Handing one out is
+/// a cache line that goes from core to core, so that short work has fewer.
 const CHUNKS: usize = 8;
+const FEWEST_CHUNKS: usize = 2;
+const CHUNK_NS: u64 = 1_500;
 
 /// The threads that one kernel may use.
 #[derive(Clone, Copy)]
 pub(crate) struct Team<'a> {
     pub(crate) pool: &'a Pool,
     pub(crate) parallel: bool,
+    /// What the work takes on one thread.
+    pub(crate) ns: u64,
 }
 
 impl Team<'_> {
@@ -31,7 +36,9 @@ impl Team<'_> {
 
     /// Calls `work` with ranges that make up `0..count`, each at least `grain` long.
     pub(crate) fn over(&self, count: usize, grain: usize, work: impl Fn(Range<usize>) + Sync) {
-        let chunks = if self.parallel { (count / grain.max(1)).clamp(1, self.pool.threads() * CHUNKS) } else { 1 };
+        let threads = self.pool.threads();
+        let each = (self.ns / threads as u64 / CHUNK_NS).clamp(FEWEST_CHUNKS as u64, CHUNKS as u64) as usize;
+        let chunks = if self.parallel { (count / grain.max(1)).clamp(1, threads * each) } else { 1 };
         if chunks <= 1 {
             if count > 0 {
                 work(0..count);
@@ -97,15 +104,15 @@ impl Work {
         let run = self.runs.load(Ordering::Relaxed);
         // Tasks that run side by side would fight for the counter's cache line.
         if run >= 8 && !threads {
-            return (work(Team { pool, parallel }), parallel);
+            return (work(Team { pool, parallel, ns }), parallel);
         }
         // Two runs at once may count as one: it is only about how often to look at the clock.
         self.runs.store(run.wrapping_add(1), Ordering::Relaxed);
         if run >= 8 && !run.is_multiple_of(64) {
-            return (work(Team { pool, parallel }), parallel);
+            return (work(Team { pool, parallel, ns }), parallel);
         }
         let start = Instant::now();
-        let result = work(Team { pool, parallel });
+        let result = work(Team { pool, parallel, ns });
         let took = start.elapsed().as_nanos() as u64;
         // Two threads rarely halve the time; counting the elapsed time of each keeps work that pays in parallel there.
         let alone = if parallel { took * pool.threads().min(4) as u64 } else { took };

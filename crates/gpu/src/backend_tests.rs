@@ -234,7 +234,9 @@ fn a_timeout_is_bounded_and_progress_forgives_it() {
             assert!(begun.elapsed() < Duration::from_secs(60), "it never ends");
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert_eq!(run(&*fast, &numbers(64)).expect("runs").0[63], 112.0);
+        // On a busy machine even this one may outlast 200 ms, which is no third strike yet.
+        let done = (0..2).find_map(|_| run(&*fast, &numbers(64)).ok()).expect("runs");
+        assert_eq!(done.0[63], 112.0);
         assert_eq!((gpu.generation(), gpu.session.current().life.strikes()), (0, 0));
     }
 }
