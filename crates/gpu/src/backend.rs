@@ -305,7 +305,3 @@ impl Gpu {
 #[cfg(test)]
 #[path = "backend_tests.rs"]
 pub(crate) mod tests;
-
-#[cfg(test)]
-#[path = "latency_tests.rs"]
-mod latency_tests;

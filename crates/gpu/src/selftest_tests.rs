@@ -4,7 +4,6 @@ use crate::job::Command;
 use crate::store::tests::Dir;
 use crate::{Adapters, Api, Gpu, GpuConfig};
 use breakeven_ir::backend::Backend;
-use std::io::Write;
 
 fn config(dir: &Dir) -> GpuConfig {
     GpuConfig { cache_dir: Some(dir.0.clone()), tune: false, ..GpuConfig::default() }
@@ -109,38 +108,6 @@ fn the_stopped_loop_is_told_by_its_state() {
             assert_eq!(loop_cap(owner, at(1_024)), Ok(Some(1_024)));
             assert!(loop_cap(owner, at(0)).is_err() && loop_cap(owner, 7).is_err());
         });
-    });
-}
-
-/// `cargo test --release -- --ignored --nocapture self_test_times`
-#[test]
-#[ignore = "measures"]
-fn self_test_times() {
-    each("times", |open, dir| {
-        let tell = |line: String| std::io::stderr().write_all(line.as_bytes()).expect("writes");
-        for round in 0..4 {
-            let begun = Instant::now();
-            let gpu = open();
-            let took = begun.elapsed();
-            let tested = Duration::from_nanos(gpu.counters().self_test_ns);
-            tell(format!("{} {}: opened in {took:?}, self-test {tested:?}\n", gpu.info().backend, gpu.info().name));
-            if round == 0 {
-                tell(format!("  {} {:?}\n", gpu.info().driver, gpu.quirks()));
-                let again = on_owner(&gpu, |owner| {
-                    let probe = probe(owner)?;
-                    let ns = owner.trial(&probe, &[question(TURNS)])?.ns();
-                    Ok::<_, RunError>((ns, in_flight(owner, &probe, ns)?))
-                });
-                tell(format!("  the probe's loop in ns, and what the in-flight measurement says: {again:?}\n"));
-            }
-            if round < 2 {
-                dir.files().iter().for_each(|path| std::fs::remove_file(path).expect("removes"));
-            }
-        }
-        let limits = Limits::default();
-        let begun = Instant::now();
-        kernels(&limits, &Variants::starting(Kind::Software));
-        tell(format!("  fingerprint {:?}\n", begun.elapsed()));
     });
 }
 

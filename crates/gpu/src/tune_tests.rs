@@ -4,7 +4,6 @@ use crate::stage::RowsVariant;
 use crate::store::tests::Dir;
 use crate::{Adapters, Api, Gpu, GpuConfig};
 use breakeven_ir::backend::Backend;
-use std::io::Write;
 use std::time::Instant;
 
 /// Every device here, each opened with a memory of its own.
@@ -148,39 +147,5 @@ fn an_idle_device_tunes_itself_and_answers_meanwhile() {
         }
         let report = gpu.tune(Duration::ZERO);
         assert!(report.classes[1..].iter().all(|class| class.winner.is_none()), "only maps were run: {report:?}");
-    });
-}
-
-/// `cargo test --release -- --ignored --nocapture tuning_times`
-#[test]
-#[ignore = "measures"]
-fn tuning_times() {
-    let tell = |line: String| std::io::stderr().write_all(line.as_bytes()).expect("writes");
-    each("times", false, |open| {
-        let gpu = open();
-        tell(format!("{} {}\n", gpu.info().backend, gpu.info().name));
-        while let Some(choice) = gpu.session.tuner.next(false) {
-            let before = measurements(&gpu.tune(Duration::ZERO));
-            let begun = Instant::now();
-            let report = gpu.tune(Duration::from_nanos(1));
-            if measurements(&report) == before {
-                tell(format!("  compiled and checked in {:?}: {}\n", begun.elapsed(), choice.name()));
-            }
-            if report.stopped.is_some() {
-                return tell(format!("{report:?}\n"));
-            }
-        }
-        for class in gpu.tune(Duration::ZERO).classes {
-            for variant in &class.variants {
-                tell(format!(
-                    "  {} {:?} us {:?} {}\n",
-                    class.class,
-                    variant.median_ns.map(|ns| ns / 1000),
-                    variant.out,
-                    variant.name
-                ));
-            }
-            tell(format!("  {} -> {}: {}\n", class.class, class.in_use, class.why));
-        }
     });
 }
