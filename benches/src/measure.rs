@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::arm::{Arm, Runner};
 use crate::reference::Expected;
@@ -45,7 +45,7 @@ impl Effort {
 }
 
 /// Times of one arm, nanoseconds a call.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Stats {
     /// The number that is compared.
     pub median_ns: f64,
@@ -62,7 +62,7 @@ pub struct Stats {
 }
 
 /// What became of one arm.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Right, and timed.
@@ -74,10 +74,10 @@ pub enum Outcome {
 }
 
 /// One arm of one row.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ArmReport {
     /// The library, as the summary counts it.
-    pub library: &'static str,
+    pub library: String,
     /// Library and variant.
     pub name: String,
     /// What became of it.
@@ -154,7 +154,7 @@ impl<'w> Lane<'w> {
 
     fn report(self) -> ArmReport {
         let outcome = self.failure.unwrap_or_else(|| Outcome::Timed(Stats::of(&self.samples)));
-        ArmReport { library: self.arm.library, name: self.arm.name(), outcome }
+        ArmReport { library: self.arm.library.to_owned(), name: self.arm.name(), outcome }
     }
 }
 

@@ -146,9 +146,9 @@ pub struct Report {
     /// The table.
     pub rows: Vec<Row>,
     /// Our lead over each library on all rows.
-    pub leads: BTreeMap<&'static str, Lead>,
+    pub leads: BTreeMap<String, Lead>,
     /// Our lead over each Rust library on sigmoid, gelu, softmax and the chain from 10^5 elements on.
-    pub rust_leads: BTreeMap<&'static str, Lead>,
+    pub rust_leads: BTreeMap<String, Lead>,
     /// The promises.
     pub bars: Vec<Bar>,
 }
@@ -159,14 +159,15 @@ impl Report {
         let rows: Vec<Row> = rows.into_iter().map(|row| row.share_of(&limits)).collect();
         let mut leads = BTreeMap::new();
         let mut rust_leads = BTreeMap::new();
-        let libraries: Vec<&'static str> = rows.iter().flat_map(|row| row.arms.iter().map(|arm| arm.library)).collect();
+        let libraries: Vec<&str> =
+            rows.iter().flat_map(|row| row.arms.iter().map(|arm| arm.library.as_str())).collect();
         for library in libraries.into_iter().filter(|&library| library != OURS) {
             if let Some(lead) = lead(rows.iter(), library) {
-                leads.insert(library, lead);
+                leads.insert(library.to_owned(), lead);
             }
             let transcendental = rows.iter().filter(|row| row.counts_for_rust_bar);
             if let Some(lead) = lead(transcendental, library).filter(|_| RUST_LIBRARIES.contains(&library)) {
-                rust_leads.insert(library, lead);
+                rust_leads.insert(library.to_owned(), lead);
             }
         }
         let bars = bars(&rows, &leads, &rust_leads);
@@ -197,7 +198,7 @@ fn geomean(ratios: &[f64]) -> Option<f64> {
     (count > 0).then(|| (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / count as f64).exp())
 }
 
-fn bars(rows: &[Row], leads: &BTreeMap<&'static str, Lead>, rust_leads: &BTreeMap<&'static str, Lead>) -> Vec<Bar> {
+fn bars(rows: &[Row], leads: &BTreeMap<String, Lead>, rust_leads: &BTreeMap<String, Lead>) -> Vec<Bar> {
     let mut bars = Vec::new();
     let mut bar = |promise: String, value: Option<f64>, target: f64| {
         bars.push(Bar { promise, value, target, passes: value.is_some_and(|value| value >= target) });

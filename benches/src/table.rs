@@ -74,7 +74,7 @@ fn cells(row: &Row) -> Vec<String> {
 /// The best variant of the next libraries, so that the reader sees who is behind whom.
 fn runners_up(row: &Row) -> String {
     let mut best: Vec<Timed> = Vec::new();
-    let mut libraries: Vec<&str> = row.arms.iter().map(|arm| arm.library).collect();
+    let mut libraries: Vec<&str> = row.arms.iter().map(|arm| arm.library.as_str()).collect();
     libraries.sort_unstable();
     libraries.dedup();
     let first = row.best_peer.as_ref().map(|timed| timed.name.as_str());

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::OURS;
 use crate::measure::{ArmReport, Outcome};
-use crate::workload::{Bar, Workload};
+use crate::workload::{Bar, Spec};
 
 /// What became of a promise.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,10 +48,10 @@ pub struct Row {
 
 impl Row {
     /// Judges the arms of one workload.
-    pub fn new(workload: &Workload, arms: Vec<ArmReport>) -> Row {
+    pub fn new(spec: Spec, arms: Vec<ArmReport>) -> Row {
         let ours = fastest(&arms, OURS);
-        let bars = workload.bars.iter().map(|bar| judge(*bar, &arms, ours.as_ref())).collect();
-        Row { workload: workload.kind.name(), n: workload.n, ours, arms, bars }
+        let bars = spec.bars().into_iter().map(|bar| judge(bar, &arms, ours.as_ref())).collect();
+        Row { workload: spec.kind.name(), n: spec.n, ours, arms, bars }
     }
 
     /// An arm's time over ours.
@@ -116,8 +116,8 @@ mod tests {
     use super::*;
     use crate::measure::Stats;
 
-    fn arm(library: &'static str, ns: f64) -> ArmReport {
-        ArmReport { library, name: library.to_owned(), outcome: Outcome::Timed(Stats::of(&[ns])) }
+    fn arm(library: &str, ns: f64) -> ArmReport {
+        ArmReport { library: library.to_owned(), name: library.to_owned(), outcome: Outcome::Timed(Stats::of(&[ns])) }
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         let judged = |ours: f64| judge(bar, &[arm("hand", 100.0), arm("hand", 300.0)], Some(&("ours".into(), ours)));
         assert_eq!(judged(109.0).verdict, Verdict::Kept);
         assert_eq!(judged(111.0).verdict, Verdict::Missed);
-        let wrong = ArmReport { library: "hand", name: "hand".into(), outcome: Outcome::Wrong("7".into()) };
+        let wrong = ArmReport { library: "hand".into(), name: "hand".into(), outcome: Outcome::Wrong("7".into()) };
         let void = judge(bar, &[wrong], Some(&("ours".into(), 1.0)));
         assert_eq!(void.verdict, Verdict::Void("no time of hand: wrong result, 7".into()));
     }

@@ -123,7 +123,7 @@ impl Spec {
     pub fn prepare(self) -> Workload {
         let inputs = self.inputs();
         let expected = Expected::of(self, &inputs);
-        Workload { kind: self.kind, n: self.n, inputs, expected, bars: self.bars() }
+        Workload { kind: self.kind, n: self.n, inputs, expected }
     }
 
     fn inputs(self) -> Vec<Array> {
@@ -159,7 +159,7 @@ pub struct Array {
     pub data: Vec<f32>,
 }
 
-/// A row with its inputs, its expected result and its bars.
+/// A row with its inputs and its expected result.
 pub struct Workload {
     /// What is computed.
     pub kind: Kind,
@@ -169,6 +169,4 @@ pub struct Workload {
     pub inputs: Vec<Array>,
     /// What the result must be.
     pub expected: Expected,
-    /// What is promised.
-    pub bars: Vec<Bar>,
 }

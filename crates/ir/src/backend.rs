@@ -2,12 +2,16 @@
 
 mod api;
 mod error;
+mod launch;
 mod report;
+mod stop;
 mod transfer;
 
 pub use api::Api;
 pub use error::RunError;
+pub use launch::Launch;
 pub use report::{Health, Status, Timings};
+pub use stop::Stop;
 pub use transfer::{Direction, Transfer, Way};
 
 use crate::buffer::Buffer;
@@ -168,6 +172,19 @@ pub trait Prepared: Send + Sync {
     /// Without `threads` it runs on the calling thread alone: one task of many that run side by side.
     fn run(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]], threads: bool) -> Result<Timings, RunError>;
 
+    /// As [`Prepared::run`], unless and until it is told to stop: [`RunError::Stopped`], and what the outputs hold is not
+    /// defined. A device that can't be stopped half-way looks before it begins.
+    fn run_until(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        threads: bool,
+        stop: &Stop,
+    ) -> Result<Timings, RunError> {
+        stop.check()?;
+        self.run(inputs, outputs, threads)
+    }
+
     /// Runs `tasks` batches one after the other on the calling thread, for the price of one call. `inputs` holds the
     /// plan's inputs task after task; the results of task `t` begin at byte `t * stride` of `results`, its outputs in
     /// the order of their buffers, each padded to [`RESULT_ALIGN`]. `failed` is told of tasks that fail; the others are
@@ -204,6 +221,17 @@ pub trait Prepared: Send + Sync {
             Made::Host(buffer.slice(0..size).unwrap_or(buffer))
         });
         Ok((made.collect(), timings))
+    }
+
+    /// As [`Prepared::run_batch`], unless and until it is told to stop: see [`Prepared::run_until`].
+    fn run_batch_until(
+        &self,
+        inputs: &[Source<'_>],
+        stay: bool,
+        stop: &Stop,
+    ) -> Result<(Vec<Made>, Timings), RunError> {
+        stop.check()?;
+        self.run_batch(inputs, stay)
     }
 
     /// Is everything that it needs there, so that a run waits for no compiler?
@@ -265,6 +293,33 @@ pub trait Backend: Send + Sync {
     /// Puts bytes on the device, for the batches to come.
     fn upload(&self, _bytes: &[u8]) -> Result<Arc<dyn Resident>, RunError> {
         Err(RunError::Unsupported { device: self.id().into(), why: "it has no memory of its own".into() })
+    }
+
+    /// Memory of this many bytes, all 0, for a caller that writes and reads it himself. It is given back when it is
+    /// dropped.
+    fn allocate(&self, _bytes: usize) -> Result<Arc<dyn Resident>, RunError> {
+        Err(RunError::Unsupported { device: self.id().into(), why: "it has no memory of its own".into() })
+    }
+
+    /// Writes bytes to memory that was allocated here, from its byte `offset` on.
+    fn write(&self, _to: &Arc<dyn Resident>, _offset: usize, _bytes: &[u8]) -> Result<(), RunError> {
+        Err(RunError::Unsupported { device: self.id().into(), why: "it has no memory of its own".into() })
+    }
+
+    /// Reads bytes of memory that was allocated here, from its byte `offset` on.
+    fn read(&self, _from: &Arc<dyn Resident>, _offset: usize, _into: &mut [u8]) -> Result<(), RunError> {
+        Err(RunError::Unsupported { device: self.id().into(), why: "it has no memory of its own".into() })
+    }
+
+    /// Runs a kernel of the caller's own, and waits until it is done.
+    fn launch(&self, _launch: &Launch<'_>) -> Result<Timings, RunError> {
+        Err(RunError::Unsupported { device: self.id().into(), why: "it takes no kernels in WGSL".into() })
+    }
+
+    /// How many batches it is worth handing over at once, from as many threads: while one is computed, another's inputs go
+    /// up and a third one's results come back.
+    fn depth(&self) -> usize {
+        1
     }
 
     /// Times transfers of this many bytes, `samples` of each way that it has, one way after the other in turn. A way that

@@ -1,20 +1,24 @@
 //! `cargo run --release -p gpu-benches --bin gpu_peers`: arguments enter, the table of all workloads leaves on stdout.
+//!
+//! Each row is measured in a process of its own: what a library leaves behind, threads that poll, kernels that are still being
+//! tuned, memory, belongs to the row that it was left by.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program whose output is its purpose")]
 
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use gpu_benches::arm::{Arm, Fallible};
 use gpu_benches::attempt::checked;
 use gpu_benches::burn::Burn;
 use gpu_benches::hand::Hand;
-use gpu_benches::measure::{Effort, measure};
+use gpu_benches::measure::{ArmReport, Effort, measure};
 use gpu_benches::ours::Ours;
 use gpu_benches::report::{Report, Row};
 use gpu_benches::trueno::Trueno;
 use gpu_benches::workload::{Kind, Spec, Workload, specs};
 use gpu_benches::{adapter, table};
+use serde::{Deserialize, Serialize};
 
 const HELP: &str = "\
 Breakeven's GPU side beside a hand-written wgpu program, burn and trueno, on lavapipe, in one run.
@@ -24,7 +28,8 @@ Breakeven's GPU side beside a hand-written wgpu program, burn and trueno, on lav
   --without NAMES  leaves arms out: some of ours, hand, burn, trueno, separated by commas
   --json FILE      everything that was measured
   --markdown FILE  the table for the documentation
-  --gate           exit 1 where a bar is missed";
+  --gate           exit 1 where a bar is missed
+  --row NAME:N     measures this row in this process and prints its arms as JSON: what a whole run starts for each row";
 
 /// For numbers that are quoted. A call takes up to half a second here, so rounds count more than a budget.
 const FULL: Effort = Effort { min_rounds: 11, max_rounds: 41, scout_rounds: 2, budget: Duration::from_secs(4) };
@@ -38,6 +43,7 @@ struct Options {
     json: Option<PathBuf>,
     markdown: Option<PathBuf>,
     gate: bool,
+    row: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -63,6 +69,7 @@ fn options(mut arguments: pico_args::Arguments) -> Fallible<Options> {
         quick: arguments.contains("--quick"),
         gate: arguments.contains("--gate"),
         filter: arguments.opt_value_from_str("--filter")?,
+        row: arguments.opt_value_from_str("--row")?,
         without: without.map(|names| names.split(',').map(str::to_owned).collect()).unwrap_or_default(),
         json: arguments.opt_value_from_str("--json")?,
         markdown: arguments.opt_value_from_str("--markdown")?,
@@ -111,32 +118,39 @@ impl Arms {
     }
 }
 
+/// What the process of one row tells.
+#[derive(Deserialize, Serialize)]
+struct Measured {
+    adapter: String,
+    notes: Vec<String>,
+    arms: Vec<ArmReport>,
+}
+
 /// Whether the run may end well: bars count only where `--gate` asks for them.
 fn run(options: &Options) -> Fallible<bool> {
+    if let Some(row) = &options.row {
+        let spec = specs().into_iter().find(|spec| id(*spec) == *row);
+        let spec = spec.ok_or_else(|| format!("there is no row {row}; relu:256 is one"))?;
+        println!("{}", serde_json::to_string(&measure_here(spec, options)?)?);
+        return Ok(true);
+    }
     let specs: Vec<Spec> = specs().into_iter().filter(|spec| wanted(spec, options.filter.as_deref())).collect();
     if specs.is_empty() {
         return Err("no workload has that name; relu is one".into());
     }
     let load = load_average();
-    let adapter = adapter::find()?;
-    let mut notes = Vec::new();
-    let arms = Arms::open(&adapter, options, &mut notes)?;
-    let effort = if options.quick { QUICK } else { FULL };
-    let mut rows = Vec::new();
+    let mut report = Report { adapter: String::new(), machine: machine(), notes: Vec::new(), rows: Vec::new() };
     for spec in specs {
-        let workload = spec.prepare();
-        // A bar of 10x is judged by an arm that is far behind: it stays for all rounds, or its time and ours would come
-        // from different minutes. Where a call takes seconds, few rounds say enough.
-        let slow = spec.kind == Kind::RowSoftmax;
-        let effort = Effort { scout_rounds: if slow { effort.scout_rounds } else { effort.max_rounds }, ..effort };
-        let row =
-            Row::new(&workload, measure(arms.for_workload(&workload, options.quick)?, &workload.expected, effort));
+        let Measured { adapter, notes, arms } = measure_apart(spec, options)?;
+        let row = Row::new(spec, arms);
         // The rows take minutes: whoever waits sees them one by one.
         eprintln!("{}", table::progress(&row));
-        rows.push(row);
+        report.rows.push(row);
+        report.adapter = adapter;
+        let new = notes.into_iter().filter(|note| !report.notes.contains(note)).collect::<Vec<_>>();
+        report.notes.extend(new);
     }
-    notes.extend(load_warning(load));
-    let report = Report { adapter: adapter.description, machine: machine(), notes, rows };
+    report.notes.extend(load_warning(load));
     println!("{}", table::terminal(&report));
     if let Some(path) = &options.json {
         std::fs::write(path, serde_json::to_string_pretty(&report)?)?;
@@ -145,6 +159,43 @@ fn run(options: &Options) -> Fallible<bool> {
         std::fs::write(path, table::markdown(&report))?;
     }
     Ok(report.passes() || !options.gate)
+}
+
+/// A row's name on the command line.
+fn id(spec: Spec) -> String {
+    format!("{}:{}", spec.kind.name(), spec.n)
+}
+
+/// One row in a process of its own.
+fn measure_apart(spec: Spec, options: &Options) -> Fallible<Measured> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["--row", &id(spec)]);
+    if options.quick {
+        command.arg("--quick");
+    }
+    if !options.without.is_empty() {
+        command.args(["--without", &options.without.join(",")]);
+    }
+    let output = command.stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err(format!("the process of row {} ended with {}", id(spec), output.status).into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// One row in this process.
+fn measure_here(spec: Spec, options: &Options) -> Fallible<Measured> {
+    let adapter = adapter::find()?;
+    let mut notes = Vec::new();
+    let arms = Arms::open(&adapter, options, &mut notes)?;
+    let effort = if options.quick { QUICK } else { FULL };
+    let workload = spec.prepare();
+    // A bar of 10x is judged by an arm that is far behind: it stays for all rounds, or its time and ours would come
+    // from different minutes. Where a call takes seconds, few rounds say enough.
+    let slow = spec.kind == Kind::RowSoftmax;
+    let effort = Effort { scout_rounds: if slow { effort.scout_rounds } else { effort.max_rounds }, ..effort };
+    let arms = measure(arms.for_workload(&workload, options.quick)?, &workload.expected, effort);
+    Ok(Measured { adapter: adapter.description, notes, arms })
 }
 
 fn wanted(spec: &Spec, filter: Option<&str>) -> bool {

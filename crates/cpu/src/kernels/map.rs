@@ -133,11 +133,14 @@ const ALIGN_FROM: usize = 4096;
 /// the features of the level, and calls a library for every multiply-add.
 macro_rules! chunks {
     ($dst:ident, $n:ident, $args:expr, |$at:ident, $lanes:ident| $chunk:expr) => {{
+        // Lanes that are computed twice are cheaper than some of a chunk; but where the result takes the place of an argument
+        // they are not there any more.
+        let again = $n > W && $args.iter().all(|arg: &*const u32| !std::ptr::eq(*arg, $dst));
         let mut next = 0;
         if $n >= ALIGN_FROM && !($dst as usize).is_multiple_of(64) && ($dst as usize).is_multiple_of(4) {
-            let ($at, $lanes) = (0, (64 - $dst as usize % 64) / 4);
+            next = (64 - $dst as usize % 64) / 4;
+            let ($at, $lanes) = (0, if again { W } else { next });
             $chunk;
-            next = $lanes;
         }
         let end = next + ($n - next) / W * W;
         while next < end {
@@ -146,16 +149,8 @@ macro_rules! chunks {
             next += W;
         }
         if next < $n {
-            // Lanes that are computed twice are cheaper than some of a chunk; but where the result takes the place of an
-            // argument they are not there any more.
-            let again = $n > W && $args.iter().all(|arg: &*const u32| !std::ptr::eq(*arg, $dst));
-            if again {
-                let ($at, $lanes) = ($n - W, W);
-                $chunk;
-            } else {
-                let ($at, $lanes) = (next, $n - next);
-                $chunk;
-            }
+            let ($at, $lanes) = if again { ($n - W, W) } else { (next, $n - next) };
+            $chunk;
         }
     }};
 }

@@ -66,11 +66,24 @@ pub enum RunError {
         /// The device's id.
         device: String,
     },
+    /// It was told to stop (see [`Stop`](super::Stop)).
+    #[error("the work was stopped before it was done")]
+    Stopped,
+    /// Bytes outside of memory that was allocated.
+    #[error("bytes {offset}..{} of memory that has {size} bytes", offset.saturating_add(*bytes))]
+    OutOfRange {
+        /// The first byte.
+        offset: usize,
+        /// How many bytes.
+        bytes: usize,
+        /// How many there are.
+        size: usize,
+    },
 }
 
 impl RunError {
     /// Is it the device's doing, so that another device would have a result?
     pub fn is_device_fault(&self) -> bool {
-        !matches!(self, RunError::TakeIndex { .. })
+        !matches!(self, RunError::TakeIndex { .. } | RunError::Stopped | RunError::OutOfRange { .. })
     }
 }

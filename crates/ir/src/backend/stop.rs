@@ -1,0 +1,42 @@
+//! A wish that work stop: whoever waits for it enters, whoever runs it looks.
+
+use super::RunError;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Tells work to stop. Whoever runs it looks between kernels, tiles and tasks.
+///
+/// ```
+/// use breakeven_ir::backend::{RunError, Stop};
+/// let stop = Stop::new();
+/// assert_eq!(stop.check(), Ok(()));
+/// stop.stop();
+/// assert_eq!(stop.check(), Err(RunError::Stopped));
+/// ```
+#[derive(Debug, Default)]
+pub struct Stop {
+    told: AtomicBool,
+}
+
+impl Stop {
+    /// Nothing is to be stopped yet.
+    pub const fn new() -> Stop {
+        Stop { told: AtomicBool::new(false) }
+    }
+
+    /// The work is to stop.
+    pub fn stop(&self) {
+        // What has to be seen along with it is handed over elsewhere: this alone says only that the work is in vain.
+        self.told.store(true, Ordering::Relaxed);
+    }
+
+    /// Is the work to stop?
+    #[inline]
+    pub fn is_told(&self) -> bool {
+        self.told.load(Ordering::Relaxed)
+    }
+
+    /// As an error.
+    pub fn check(&self) -> Result<(), RunError> {
+        if self.is_told() { Err(RunError::Stopped) } else { Ok(()) }
+    }
+}
