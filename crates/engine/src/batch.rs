@@ -12,7 +12,7 @@ use crate::route::Attempt;
 use crate::router::{BOTH, CUT};
 use crate::rows;
 use crate::verify;
-use breakeven_ir::backend::{Made, Prepared, RunError, Source, Timings};
+use breakeven_ir::backend::{Made, Prepared, RunError, Source, Stop, Timings};
 use breakeven_ir::plan::{Cut, From, MadeBy};
 use breakeven_ir::{Buffer, HostBytes, Plan, Tensor};
 use std::sync::Arc;
@@ -26,12 +26,14 @@ pub(crate) struct Batch<'a> {
     pub(crate) views: Views<'a>,
     /// A fault that was stood in for on the way.
     pub(crate) fault: Option<String>,
+    /// Told when nobody wants the results any more.
+    pub(crate) stop: Option<&'a Stop>,
 }
 
 impl<'a> Batch<'a> {
     /// A batch, not run yet.
     pub(crate) fn new(engine: &'a Shared, prepared: &'a Arc<dyn Prepared>, views: Views<'a>) -> Batch<'a> {
-        Batch { engine, prepared, views, fault: None }
+        Batch { engine, prepared, views, fault: None, stop: None }
     }
 
     /// Keeps a fault in mind, and how long it took.
@@ -49,7 +51,8 @@ impl<'a> Batch<'a> {
         let begun = Instant::now();
         self.views.iter().try_for_each(View::fetch)?;
         let blocks = self.engine.cpu.blocks();
-        let arrays = execute::with_bytes(&self.views, |inputs| execute::run(&**self.prepared, blocks, inputs, true));
+        let arrays =
+            execute::with_bytes(&self.views, |inputs| execute::run(&**self.prepared, blocks, inputs, self.stop));
         slow_down(begun, self.engine.config.slow_cpu);
         arrays
     }
@@ -65,7 +68,7 @@ impl<'a> Batch<'a> {
 
     /// On a device, checked against the CPU if this batch is one of the samples.
     fn run_on(&self, slot: &Slot) -> Result<(Vec<Array>, Timings)> {
-        let (made, timings) = slot.ready(self.prepared.plan())?.run_batch(&self.sources(), false)?;
+        let (made, timings) = run_until(&*slot.ready(self.prepared.plan())?, &self.sources(), false, self.stop)?;
         let arrays = self.on_host(&made)?;
         if slot.is_sampled(self.engine.config.verify) {
             verify::check(slot, &arrays, &self.run_on_cpu()?)?;
@@ -128,12 +131,12 @@ impl<'a> Batch<'a> {
         let Some(slot) = slot else {
             let prepared = self.engine.plans.half(plan, &*self.engine.cpu)?;
             let bytes: Result<Vec<&[u8]>, RunError> = inputs.iter().map(Source::try_bytes).collect();
-            let made = execute::buffers(&*prepared, self.engine.cpu.blocks(), &bytes?)?;
+            let made = execute::buffers(&*prepared, self.engine.cpu.blocks(), &bytes?, self.stop)?;
             slow_down(begun, self.engine.config.slow_cpu);
             let total_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
             return Ok((made, Timings { total_ns, ..Timings::default() }));
         };
-        let (made, timings) = slot.ready(plan)?.run_batch(inputs, false)?;
+        let (made, timings) = run_until(&*slot.ready(plan)?, inputs, false, self.stop)?;
         let buffer = |made: Made| match made {
             Made::Host(buffer) => Ok(buffer),
             Made::Resident(resident) => resident.fetch(),
@@ -144,6 +147,19 @@ impl<'a> Batch<'a> {
 
     fn is_ready_on(&self, slot: &Slot) -> Result<bool> {
         Ok(slot.ready(self.prepared.plan())?.is_ready())
+    }
+}
+
+/// A run that may be told to stop.
+fn run_until(
+    prepared: &dyn Prepared,
+    inputs: &[Source<'_>],
+    stay: bool,
+    stop: Option<&Stop>,
+) -> Result<(Vec<Made>, Timings), RunError> {
+    match stop {
+        None => prepared.run_batch(inputs, stay),
+        Some(stop) => prepared.run_batch_until(inputs, stay, stop),
     }
 }
 
@@ -217,10 +233,11 @@ impl Attempt for Into<'_, '_, '_> {
 
     fn on_cpu(&mut self) -> Result<((), Timings)> {
         let begun = Instant::now();
-        let Batch { engine, prepared, views, .. } = &self.batch;
+        let Batch { engine, prepared, views, stop, .. } = &self.batch;
         views.iter().try_for_each(View::fetch)?;
         let outputs = &mut *self.outputs;
-        execute::with_bytes(views, |inputs| execute::run_into(&***prepared, engine.cpu.blocks(), inputs, outputs))?;
+        let blocks = engine.cpu.blocks();
+        execute::with_bytes(views, |inputs| execute::run_into(&***prepared, blocks, inputs, outputs, *stop))?;
         slow_down(begun, engine.config.slow_cpu);
         Ok(((), Timings::default()))
     }

@@ -44,7 +44,7 @@ impl DeviceBench<'_> {
         let begun = Instant::now();
         let Some(slot) = self.slot else {
             let bytes: Vec<&[u8]> = loaded.inputs.iter().map(Buffer::as_bytes).collect();
-            execute::run(&*loaded.prepared, self.cpu.blocks(), &bytes, true)?;
+            execute::run(&*loaded.prepared, self.cpu.blocks(), &bytes, None)?;
             slow_down(begun, self.slow_cpu);
             return Ok((begun.elapsed().as_nanos() as u64, Timings::default()));
         };

@@ -2,6 +2,7 @@
 //! else.
 
 use crate::error::{Error, Result};
+use crate::queue::QueueConfig;
 use crate::router::Objective;
 use breakeven_ir::backend::Api;
 use std::ffi::OsStr;
@@ -106,6 +107,8 @@ pub struct Config {
     pub objective: Objective,
     /// The share of the time that may go into looking whether another device has become better.
     pub explore: f64,
+    /// How [`Engine::submit`](crate::Engine::submit) works.
+    pub queue: QueueConfig,
     /// Makes the CPU take so many times as long, by waiting: to try routing as on a machine with a slower one.
     pub slow_cpu: u32,
 }
@@ -125,6 +128,7 @@ impl Default for Config {
             objective: Objective::Latency,
             explore: 0.01,
             slow_cpu: 1,
+            queue: QueueConfig::default(),
         }
     }
 }

@@ -10,15 +10,17 @@ use crate::error::{Error, Result};
 use crate::execute::{self, Views};
 use crate::plans::{PlanStats, Plans};
 use crate::program::Program;
+use crate::queue::{self, Events, Job, Memory, Patience, Queue, QueueStats, Ticket};
 use crate::resident;
 use crate::route::{self, RunOptions};
 use crate::router::{DEVICES, Router};
 use crate::scout::{Parts, Scout};
 use breakeven_cpu::{BlockStats, Cpu};
-use breakeven_ir::backend::{Backend, Prepared, RunError, Transfer};
+use breakeven_ir::backend::{Backend, Prepared, RunError, Stop, Transfer};
 use breakeven_ir::{Buffer, Plan, Tensor, plan_key};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Runs array work. Two engines share nothing; cloning one shares everything.
 ///
@@ -35,6 +37,8 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
+    /// Ends with the last of the engine's clones; programs and values that stay on a device do not keep it.
+    queue: Arc<Queue>,
 }
 
 pub(crate) struct Shared {
@@ -120,7 +124,8 @@ impl Engine {
         let plans = Plans::new(config.plan_cache);
         let router = Arc::new(Router::new(config.plan_cache, config.explore));
         let parts = Arc::new(Parts { cpu: Arc::new(cpu), devices: Arc::new(devices), router, config, threads });
-        Ok(Engine { shared: Arc::new(Shared { plans, scout: Scout::new(parts.clone()), parts }) })
+        let shared = Arc::new(Shared { plans, scout: Scout::new(parts.clone()), parts });
+        Ok(Engine { shared, queue: Arc::default() })
     }
 
     /// How many threads work on a batch, the calling one included.
@@ -156,17 +161,12 @@ impl Engine {
             let mut batch = Batch::new(&self.shared, &prepared, views);
             return Ok(route::run(&self.shared, &RunOptions::default(), &mut batch)?.0);
         }
-        execute::with_bytes(&views, |inputs| execute::run(&*prepared, self.shared.cpu.blocks(), inputs, true))
+        execute::with_bytes(&views, |inputs| execute::run(&*prepared, self.shared.cpu.blocks(), inputs, None))
     }
 
     /// Computes these tensors as one batch where `options` say, and tells where that was and why.
     pub fn run_with(&self, outputs: &[&Tensor], options: &RunOptions) -> Result<Ran> {
-        let (key, leaves) = plan_key(outputs);
-        let prepared = self.shared.plans.get(key, outputs, &*self.shared.cpu)?;
-        let views = leaf_views(&leaves)?;
-        let mut batch = Batch::new(&self.shared, &prepared, views);
-        let (outputs, outcome) = route::run(&self.shared, options, &mut batch)?;
-        Ok(Ran { outputs, decision: outcome.decision(&self.shared, &batch) })
+        run_batch(&self.shared, outputs, options, None)
     }
 
     /// Computes these tensors, and leaves the results on the device that made them: they feed the next batch without a
@@ -217,6 +217,11 @@ impl Engine {
         }
     }
 
+    /// The same engine, for what must not keep its queue alive.
+    pub(crate) fn without_queue(&self) -> Engine {
+        Engine { shared: self.shared.clone(), queue: Arc::default() }
+    }
+
     /// The value of a tensor that was computed before and lost, from the CPU.
     pub(crate) fn compute_again(&self, tensor: &Tensor) -> Result<Buffer, RunError> {
         let options = RunOptions { device: Some(Device::Cpu), ..RunOptions::default() };
@@ -232,13 +237,13 @@ impl Engine {
         let (_, leaves) = plan_key(outputs);
         let views = leaf_views(&leaves)?;
         let prepared = self.shared.cpu.prepare(&Arc::new(Plan::unfused(outputs)?))?;
-        execute::with_bytes(&views, |inputs| execute::run(&*prepared, self.shared.cpu.blocks(), inputs, true))
+        execute::with_bytes(&views, |inputs| execute::run(&*prepared, self.shared.cpu.blocks(), inputs, None))
     }
 
     /// A program that computes `outputs` from values for `inputs`, which were made by [`Tensor::input`]; values are
     /// given in this order.
     pub fn compile(&self, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<Program> {
-        Program::new(self.shared.clone(), inputs, outputs)
+        Program::new(self.shared.clone(), &self.queue, inputs, outputs)
     }
 
     /// What this batch would take on each device whose costs are known, without running it.
@@ -331,6 +336,62 @@ impl Engine {
         self.shared.router.costs(device_number(device).ok()?).map(|costs| (*costs).clone())
     }
 
+    /// Hands a job to the queue, whose workers run it on the devices that share it (see
+    /// [`QueueConfig`](crate::QueueConfig)). Waits while the queue is full.
+    ///
+    /// ```
+    /// use breakeven::{Engine, Job, Tensor};
+    /// let engine = Engine::new()?;
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0], [2])?;
+    /// let ticket = engine.submit(Job::batch(&[&(&x * 2.0)?]))?;
+    /// assert_eq!(ticket.arrays()?[0].as_slice::<f32>()?, [2.0, 4.0]);
+    /// # Ok::<(), breakeven::Error>(())
+    /// ```
+    pub fn submit(&self, job: Job) -> Result<Ticket> {
+        self.queue.of(&self.shared)?.submit(job, Patience::Endless)
+    }
+
+    /// As [`Engine::submit`], but a full queue refuses at once: [`Error::QueueFull`] says when there should be room.
+    pub fn try_submit(&self, job: Job) -> Result<Ticket> {
+        self.queue.of(&self.shared)?.submit(job, Patience::None)
+    }
+
+    /// As [`Engine::submit`], but a queue that stays full for this long refuses.
+    pub fn submit_timeout(&self, job: Job, timeout: Duration) -> Result<Ticket> {
+        self.queue.of(&self.shared)?.submit(job, Patience::For(timeout))
+    }
+
+    /// What happens in the queue, from now on. Any number of subscribers; one that is too slow loses events, which are
+    /// counted, and never slows the work. If the queue can't be started there is nothing to hear, and submitting tells why.
+    pub fn events(&self) -> Events {
+        self.queue.of(&self.shared).map_or_else(|_| Events::none(), |core| core.events())
+    }
+
+    /// How the queue fares.
+    pub fn queue_stats(&self) -> QueueStats {
+        self.queue.started().map_or_else(QueueStats::default, |core| core.stats())
+    }
+
+    /// Takes no more jobs, waits until all that were submitted are answered, and ends the queue's threads.
+    pub fn close(&self) {
+        if let Ok(core) = self.queue.of(&self.shared) {
+            core.close();
+        }
+    }
+
+    /// Takes no more jobs, answers all that are left [`Error::Aborted`], stops those that run, and ends the queue's
+    /// threads. Dropping the last clone of an engine does this, too.
+    pub fn abort(&self) {
+        if let Ok(core) = self.queue.of(&self.shared) {
+            core.abort();
+        }
+    }
+
+    /// Memory on a device for a caller that manages it: see [`Command`](crate::Command).
+    pub fn allocate(&self, device: Device, bytes: usize) -> Result<Memory> {
+        queue::allocate(&self.shared, device_number(&device.to_string())?, bytes)
+    }
+
     /// How the plan cache has been used.
     pub fn plan_stats(&self) -> PlanStats {
         self.shared.plans.stats()
@@ -351,6 +412,21 @@ impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Engine({})", self.shared.cpu.name())
     }
+}
+
+/// Computes these tensors as one batch where `options` say, unless it is told to stop.
+pub(crate) fn run_batch(
+    engine: &Shared,
+    outputs: &[&Tensor],
+    options: &RunOptions,
+    stop: Option<&Stop>,
+) -> Result<Ran> {
+    let (key, leaves) = plan_key(outputs);
+    let prepared = engine.plans.get(key, outputs, &*engine.cpu)?;
+    let views = leaf_views(&leaves)?;
+    let mut batch = Batch { stop, ..Batch::new(engine, &prepared, views) };
+    let (outputs, outcome) = route::run(engine, options, &mut batch)?;
+    Ok(Ran { outputs, decision: outcome.decision(engine, &batch) })
 }
 
 /// The number of a device: 0 is the CPU.

@@ -2,6 +2,7 @@
 
 use breakeven_ir::backend::RunError;
 use breakeven_ir::{DType, Shape};
+use std::time::Duration;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -35,6 +36,12 @@ pub enum Error {
         found: usize,
         /// How many there must be.
         expected: usize,
+    },
+    /// A value that is not computed yet.
+    #[error("the value for input `{name}` is an expression: compute it first (`Engine::run`), and give the result")]
+    NoData {
+        /// The input.
+        name: String,
     },
     /// A value of the wrong dtype for an input.
     #[error("input `{name}` is {expected}, but {found} was given")]
@@ -120,6 +127,61 @@ pub enum Error {
         /// What went wrong there.
         why: Box<Error>,
     },
+    /// The queue has no room, and waiting was not asked for, or not for this long.
+    #[error("the queue is full ({capacity} jobs); there should be room in {} us", retry_after.as_micros())]
+    QueueFull {
+        /// How many jobs it holds.
+        capacity: usize,
+        /// When there should be room, by what jobs took lately.
+        retry_after: Duration,
+    },
+    /// The queue takes no more jobs.
+    #[error("the queue was closed: no more jobs are taken")]
+    QueueClosed,
+    /// The job would not be done in time, by prediction, and was refused at the door ([`Admit::Strict`](crate::Admit)).
+    #[error(
+        "the job would be done in {} us, by prediction, and its deadline is in {} us: submit it earlier, or without          `Admit::Strict`",
+        predicted.as_micros(),
+        deadline.as_micros()
+    )]
+    CantFinish {
+        /// When it would be done.
+        predicted: Duration,
+        /// When it must be.
+        deadline: Duration,
+    },
+    /// The job's deadline has passed.
+    #[error("the deadline of {} us has passed", deadline.as_micros())]
+    DeadlineExceeded {
+        /// The time that it had.
+        deadline: Duration,
+    },
+    /// The job was cancelled.
+    #[error("the job was cancelled")]
+    Cancelled,
+    /// The queue was aborted before the job was done.
+    #[error("the queue was aborted before the job was done")]
+    Aborted,
+    /// The job failed.
+    #[error("the job failed: {why}")]
+    Failed {
+        /// What went wrong.
+        why: Box<Error>,
+    },
+    /// Memory that a command names was freed.
+    #[error("the memory was freed")]
+    Freed,
+    /// A command that makes no sense with the memory that it was given.
+    #[error("{what}: {why}")]
+    Command {
+        /// The command.
+        what: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A program of another engine was submitted.
+    #[error("the program was compiled by another engine: two engines share nothing")]
+    OtherEngine,
     /// Threads could not be started.
     #[error("threads could not be started: {why}")]
     Threads {

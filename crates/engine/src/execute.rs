@@ -3,7 +3,7 @@
 use crate::array::{Array, View, ViewMut};
 use crate::error::{Error, Result};
 use breakeven_cpu::{Block, Blocks};
-use breakeven_ir::backend::Prepared;
+use breakeven_ir::backend::{Prepared, RunError, Stop, Timings};
 use breakeven_ir::plan::{BufferId, Plan};
 use breakeven_ir::{Buffer, HostBytes};
 use smallvec::SmallVec;
@@ -29,27 +29,28 @@ pub(crate) fn with_bytes<R>(views: &[View<'_>], work: impl FnOnce(&[&[u8]]) -> R
     }
 }
 
-/// Runs one batch into fresh blocks of the pool.
+/// Runs one batch into fresh blocks of the pool, unless it is told to stop.
 pub(crate) fn run(
     prepared: &dyn Prepared,
     blocks: &Arc<Blocks>,
     inputs: &[&[u8]],
-    threads: bool,
+    stop: Option<&Stop>,
 ) -> Result<Vec<Array>> {
-    Ok(arrays(prepared.plan(), &buffers_with(prepared, blocks, inputs, threads)?))
+    Ok(arrays(prepared.plan(), &buffers(prepared, blocks, inputs, stop)?))
 }
 
-/// As [`run`], with all threads, for the memory of each of the plan's output buffers.
-pub(crate) fn buffers(prepared: &dyn Prepared, blocks: &Arc<Blocks>, inputs: &[&[u8]]) -> Result<Vec<Buffer>> {
-    buffers_with(prepared, blocks, inputs, true)
-}
-
-fn buffers_with(prepared: &dyn Prepared, blocks: &Arc<Blocks>, inputs: &[&[u8]], threads: bool) -> Result<Vec<Buffer>> {
+/// As [`run`], for the memory of each of the plan's output buffers.
+pub(crate) fn buffers(
+    prepared: &dyn Prepared,
+    blocks: &Arc<Blocks>,
+    inputs: &[&[u8]],
+    stop: Option<&Stop>,
+) -> Result<Vec<Buffer>> {
     let taken: Result<Vec<Block>, _> = prepared.plan().output_buffers().map(|info| blocks.take(info.bytes())).collect();
     let mut taken = taken?;
     {
         let mut slices: Vec<&mut [u8]> = taken.iter_mut().map(Block::as_mut_bytes).collect();
-        prepared.run(inputs, &mut slices, threads)?;
+        start(prepared, inputs, &mut slices, stop)?;
     }
     Ok(taken.into_iter().map(|block| Buffer::new(Arc::new(block) as Arc<dyn HostBytes>)).collect())
 }
@@ -60,23 +61,38 @@ pub(crate) fn run_into(
     blocks: &Arc<Blocks>,
     inputs: &[&[u8]],
     outputs: &mut [ViewMut<'_>],
+    stop: Option<&Stop>,
 ) -> Result<()> {
     let plan = prepared.plan();
     let count = outputs.len();
     if plan.output_buffers().count() != count {
         // One buffer serves several outputs: computed once, copied.
-        copy(&run(prepared, blocks, inputs, true)?, outputs);
+        copy(&run(prepared, blocks, inputs, stop)?, outputs);
     } else if count <= INLINE_OUTPUTS {
         let mut slices: [&mut [u8]; INLINE_OUTPUTS] = Default::default();
         for (slot, output) in slices.iter_mut().zip(outputs.iter_mut()) {
             *slot = output.bytes;
         }
-        prepared.run(inputs, &mut slices[..count], true)?;
+        start(prepared, inputs, &mut slices[..count], stop)?;
     } else {
         let mut slices: Vec<&mut [u8]> = outputs.iter_mut().map(|o| &mut *o.bytes).collect();
-        prepared.run(inputs, &mut slices, true)?;
+        start(prepared, inputs, &mut slices, stop)?;
     }
     Ok(())
+}
+
+/// With all threads.
+#[inline]
+fn start(
+    prepared: &dyn Prepared,
+    inputs: &[&[u8]],
+    outputs: &mut [&mut [u8]],
+    stop: Option<&Stop>,
+) -> Result<Timings, RunError> {
+    match stop {
+        None => prepared.run(inputs, outputs, true),
+        Some(stop) => prepared.run_until(inputs, outputs, true, stop),
+    }
 }
 
 /// Arrays into memory that exists.

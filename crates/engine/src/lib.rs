@@ -34,12 +34,14 @@ mod many;
 mod ndarray;
 mod plans;
 mod program;
+mod queue;
 mod resident;
 mod route;
 mod router;
 mod rows;
 mod scout;
 mod sim;
+mod stream;
 mod tasks;
 mod verify;
 
@@ -63,9 +65,13 @@ pub use many::Many;
 pub use ndarray::FromNdarray;
 pub use plans::PlanStats;
 pub use program::Program;
+pub use queue::{
+    Admit, Answer, Command, Event, Events, Job, Kernel, Memory, Priority, QueueConfig, QueueStats, Ticket,
+};
 pub use route::RunOptions;
 pub use router::Objective;
 pub use sim::{ProfileError, SimBackend, SimProfile};
+pub use stream::Stream;
 
 /// The README's example is run with the others.
 #[cfg(doctest)]

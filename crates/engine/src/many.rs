@@ -1,13 +1,14 @@
 //! Many tasks as one batch: one program over inputs of different sizes, results packed side by side.
 
 use crate::array::{Array, View};
+use crate::config::Device;
 use crate::decision::Decision;
 use crate::error::{Error, Result};
 use crate::program::{Bound, Inner};
 use crate::route::{self, RunOptions};
 use crate::tasks::{self, Inputs, Results, Tasks};
 use breakeven_cpu::Block;
-use breakeven_ir::backend::{RESULT_ALIGN, RunError};
+use breakeven_ir::backend::{RESULT_ALIGN, RunError, Stop};
 use breakeven_ir::{DType, HostBytes, Readable, Shape, read_as};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -106,8 +107,15 @@ impl Many {
         let mut inputs = Inputs::new();
         let routed = program.engine.is_routed(&*program.bound.prepared, tasks.len());
         let layout = layout(program, tasks, &mut inputs, routed)?;
-        let mut batch =
-            Tasks { program, tasks, layout: &layout, inputs: &inputs, memory: self.data.take(), fault: None };
+        let mut batch = Tasks {
+            program,
+            tasks,
+            layout: &layout,
+            inputs: &inputs,
+            memory: self.data.take(),
+            fault: None,
+            stops: &[],
+        };
         let done = if routed {
             route::run(&program.engine, &RunOptions::default(), &mut batch).map(|(results, _)| results)
         } else {
@@ -120,6 +128,38 @@ impl Many {
         Ok(())
     }
 
+    /// As [`Many::fill`], on this device alone (0 is the CPU). A task that is told to stop before it begins fails as
+    /// stopped, and disturbs no other.
+    pub(crate) fn fill_on<'a, T: AsRef<[View<'a>]> + Sync>(
+        &mut self,
+        program: &Arc<Inner>,
+        tasks: &[T],
+        device: usize,
+        stops: &[&Stop],
+    ) -> Result<()> {
+        for view in tasks.iter().flat_map(|task| task.as_ref()) {
+            view.fetch()?;
+        }
+        let layout = layout(program, tasks, &mut Inputs::new(), true)?;
+        let memory = self.data.take();
+        let mut batch = Tasks { program, tasks, layout: &layout, inputs: &[], memory, fault: None, stops };
+        let results = match device.checked_sub(1) {
+            None => batch.run_on_cpu()?,
+            Some(number) => {
+                let device = Some(Device::Gpu(Some(number)));
+                let options = RunOptions { device, strict: Some(true), ..RunOptions::default() };
+                route::run(&program.engine, &options, &mut batch)?.0
+            }
+        };
+        self.put(program, layout, results);
+        Ok(())
+    }
+
+    /// How many outputs each task has.
+    pub(crate) fn outputs(&self) -> usize {
+        self.outputs
+    }
+
     /// As [`Many::fill`], where `options` say; the record of it comes back.
     pub(crate) fn fill_with<'a, T: AsRef<[View<'a>]> + Sync>(
         &mut self,
@@ -128,7 +168,8 @@ impl Many {
         options: &RunOptions,
     ) -> Result<Decision> {
         let layout = layout(program, tasks, &mut Inputs::new(), true)?;
-        let mut batch = Tasks { program, tasks, layout: &layout, inputs: &[], memory: self.data.take(), fault: None };
+        let mut batch =
+            Tasks { program, tasks, layout: &layout, inputs: &[], memory: self.data.take(), fault: None, stops: &[] };
         match route::run(&program.engine, options, &mut batch) {
             Ok((results, outcome)) => {
                 let decision = outcome.decision(&program.engine, &batch);

@@ -8,11 +8,12 @@ use crate::engine::Shared;
 use crate::error::{Error, Result};
 use crate::execute::{self, Views, check_inputs};
 use crate::many::Many;
+use crate::queue::Queue;
 use crate::route::{self, RunOptions};
-use breakeven_ir::backend::Prepared;
-use breakeven_ir::{DType, Plan, Shape, Tensor, plan_key};
+use breakeven_ir::backend::{Prepared, Source, Stop};
+use breakeven_ir::{Buffer, DType, Plan, Shape, Tensor, plan_key};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A program with named inputs. Cheap to clone, safe to share between threads.
 ///
@@ -38,6 +39,8 @@ pub struct Program {
 
 pub(crate) struct Inner {
     pub(crate) engine: Arc<Shared>,
+    /// The queue of the engine that compiled it, for as long as that is there.
+    pub(crate) queue: Weak<Queue>,
     inputs: Vec<Tensor>,
     outputs: Vec<Tensor>,
     pub(crate) bound: Arc<Bound>,
@@ -111,6 +114,27 @@ impl Bound {
         execute::with_bytes(&self.views(values), work)
     }
 
+    /// Calls `work` with the plan's inputs, from the bytes of the program's.
+    pub(crate) fn with_plan_inputs<R>(&self, values: &[&[u8]], work: impl FnOnce(&[&[u8]]) -> R) -> R {
+        let mut inputs: Vec<&[u8]> = Vec::with_capacity(self.sources.len());
+        for source in &self.sources {
+            inputs.push(match source {
+                Origin::Input(at) => values[*at],
+                Origin::Data(tensor) => tensor.as_data().map_or(&[][..], |data| data.as_bytes()),
+            });
+        }
+        work(&inputs)
+    }
+
+    /// The plan's inputs, from memory of the program's.
+    pub(crate) fn plan_sources<'a>(&'a self, values: &'a [Buffer]) -> Vec<Source<'a>> {
+        let source = |source: &'a Origin| match source {
+            Origin::Input(at) => Source::Shared(&values[*at]),
+            Origin::Data(tensor) => tensor.as_data().map_or(Source::Bytes(&[]), Source::Shared),
+        };
+        self.sources.iter().map(source).collect()
+    }
+
     /// The plan's inputs.
     pub(crate) fn views<'a>(&'a self, values: &[View<'a>]) -> Views<'a> {
         let mut views = Views::with_capacity(self.sources.len());
@@ -125,7 +149,12 @@ impl Bound {
 }
 
 impl Program {
-    pub(crate) fn new(engine: Arc<Shared>, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<Program> {
+    pub(crate) fn new(
+        engine: Arc<Shared>,
+        queue: &Arc<Queue>,
+        inputs: &[&Tensor],
+        outputs: &[&Tensor],
+    ) -> Result<Program> {
         for (position, input) in inputs.iter().enumerate() {
             let name = input.as_input().ok_or(breakeven_ir::Error::NotAnInput { position })?.name();
             if inputs[..position].iter().any(|other| other.as_input().is_some_and(|o| o.name() == name)) {
@@ -136,7 +165,8 @@ impl Program {
         let own = |tensors: &[&Tensor]| tensors.iter().map(|t| (*t).clone()).collect();
         let sizes = inputs.iter().map(|t| (t.dtype(), t.shape().elems() * t.dtype().size_bytes())).collect();
         let (inputs, outputs) = (own(inputs), own(outputs));
-        Ok(Program { inner: Arc::new(Inner { engine, inputs, outputs, bound, sizes, others: Mutex::default() }) })
+        let (queue, others) = (Arc::downgrade(queue), Mutex::default());
+        Ok(Program { inner: Arc::new(Inner { engine, queue, inputs, outputs, bound, sizes, others }) })
     }
 
     /// The inputs, in the order in which values are given.
@@ -163,7 +193,7 @@ impl Program {
             return Ok(route::run(&inner.engine, &RunOptions::default(), &mut batch)?.0);
         }
         let blocks = inner.engine.cpu.blocks();
-        inner.bound.with_inputs(values, |inputs| execute::run(&*inner.bound.prepared, blocks, inputs, true))
+        inner.bound.with_inputs(values, |inputs| execute::run(&*inner.bound.prepared, blocks, inputs, None))
     }
 
     /// Computes the outputs where `options` say, and tells where that was and why.
@@ -185,6 +215,21 @@ impl Program {
         let mut batch = self.batch(values);
         let (outputs, outcome) = route::run(&self.inner.engine, options, &mut batch)?;
         Ok(Ran { outputs, decision: outcome.decision(&self.inner.engine, &batch) })
+    }
+
+    /// As [`Program::run_with`], unless it is told to stop.
+    pub(crate) fn run_until(&self, values: &[View<'_>], options: &RunOptions, stop: &Stop) -> Result<Ran> {
+        let mut batch = Batch { stop: Some(stop), ..self.batch(values) };
+        let (outputs, outcome) = route::run(&self.inner.engine, options, &mut batch)?;
+        Ok(Ran { outputs, decision: outcome.decision(&self.inner.engine, &batch) })
+    }
+
+    /// Values that fit, on the CPU, unless it is told to stop.
+    pub(crate) fn run_here(&self, values: &[View<'_>], stop: &Stop) -> Result<Vec<Array>> {
+        let bound = &self.inner.bound;
+        values.iter().try_for_each(View::fetch)?;
+        let blocks = self.inner.engine.cpu.blocks();
+        bound.with_inputs(values, |inputs| execute::run(&*bound.prepared, blocks, inputs, Some(stop)))
     }
 
     fn batch<'a>(&'a self, values: &[View<'a>]) -> Batch<'a> {
@@ -232,7 +277,9 @@ impl Program {
             return Ok(());
         }
         let blocks = inner.engine.cpu.blocks();
-        inner.bound.with_inputs(values, |inputs| execute::run_into(&*inner.bound.prepared, blocks, inputs, outputs))
+        inner
+            .bound
+            .with_inputs(values, |inputs| execute::run_into(&*inner.bound.prepared, blocks, inputs, outputs, None))
     }
 
     /// Computes any number of tasks, of different sizes, as one batch. Each task is a list of values in the order of
@@ -347,10 +394,42 @@ impl Inner {
     }
 
     pub(crate) fn check_count(&self, values: &[View<'_>]) -> Result<()> {
-        if values.len() != self.inputs.len() {
-            return Err(Error::Count { what: "values", found: values.len(), expected: self.inputs.len() });
+        self.check_number(values.len())
+    }
+
+    fn check_number(&self, found: usize) -> Result<()> {
+        if found != self.inputs.len() {
+            return Err(Error::Count { what: "values", found, expected: self.inputs.len() });
         }
         Ok(())
+    }
+
+    /// Are these values data, as many as there are inputs, and of their dtypes? They may be of other shapes.
+    pub(crate) fn check_kinds(&self, values: &[Tensor]) -> Result<()> {
+        self.check_number(values.len())?;
+        for (at, (value, (dtype, _))) in values.iter().zip(&self.sizes).enumerate() {
+            if value.as_data().is_none() {
+                return Err(Error::NoData { name: self.name(at) });
+            }
+            if value.dtype() != *dtype {
+                return Err(Error::InputDType { name: self.name(at), expected: *dtype, found: value.dtype() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Are these values of the program's own shapes?
+    pub(crate) fn fits(&self, values: &[View<'_>]) -> bool {
+        let fits = |(view, input): (&View<'_>, &Tensor)| view.shape.is_none_or(|shape| shape == input.shape());
+        values.iter().zip(&self.inputs).all(fits)
+    }
+
+    pub(crate) fn input_count(&self) -> usize {
+        self.inputs.len()
+    }
+
+    pub(crate) fn input_bytes(&self, at: usize) -> usize {
+        self.sizes[at].1
     }
 
     /// The program at these input shapes.

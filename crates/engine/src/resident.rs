@@ -90,7 +90,7 @@ impl Kept {
     pub(crate) fn new(engine: &Engine, recipe: &Tensor, resident: Arc<dyn Resident>) -> Result<Kept, RunError> {
         let (_, leaves) = breakeven_ir::plan_key(&[recipe]);
         let depth = 1 + leaves.iter().filter_map(|leaf| leaf.as_data()).map(Buffer::depth).max().unwrap_or(0);
-        let recipe = Mutex::new(Some((engine.clone(), recipe.clone())));
+        let recipe = Mutex::new(Some((engine.without_queue(), recipe.clone())));
         let kept = Kept { resident, host: OnceLock::new(), recipe, depth };
         if depth >= MAX_DEPTH {
             kept.try_bytes()?;

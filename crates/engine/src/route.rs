@@ -363,7 +363,7 @@ impl Outcome {
 }
 
 /// The id of a device.
-fn single(device: usize) -> String {
+pub(crate) fn single(device: usize) -> String {
     match device.checked_sub(1) {
         None => "cpu".to_owned(),
         Some(number) => format!("gpu:{number}"),

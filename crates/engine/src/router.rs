@@ -18,7 +18,8 @@ use crate::cost::history::History;
 use crate::cost::{Costs, Prediction, Work};
 use bias::{About, Biases};
 use breakeven_ir::plan::Plan;
-use key::{Key, Mix, key};
+pub(crate) use key::Mix;
+use key::{Key, key};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -332,6 +333,19 @@ impl Router {
             }
         }
         choice
+    }
+
+    /// What a device is expected to take, if it is known: from batches of this very plan, or by the model.
+    pub(crate) fn expected_ns(&self, routed: &Routed, device: usize) -> Option<u64> {
+        let version = self.version.load(Relaxed);
+        let mut state = lock(&routed.state);
+        if state.version != version {
+            self.predict(routed, &mut state, version);
+        }
+        let side = &state.sides[device];
+        let modelled = side.prediction?.total_ns() as f64;
+        let expected = side.history.expected_ns();
+        Some(expected.unwrap_or_else(|| (modelled * lock(&self.biases).factor(device, &routed.about)) as u64))
     }
 
     /// The best, or the one in use, or one that is worth a look.

@@ -167,7 +167,7 @@ impl Batch<'_> {
         }
         let bytes: Result<Vec<&[u8]>, RunError> = sources.iter().map(Source::try_bytes).collect();
         let prepared = self.engine.plans.half(plan, &*self.engine.cpu)?;
-        let right = execute::run(&*prepared, self.engine.cpu.blocks(), &bytes?, true)?;
+        let right = execute::run(&*prepared, self.engine.cpu.blocks(), &bytes?, None)?;
         verify::check(slot, &execute::arrays(plan, made), &right)
     }
 }

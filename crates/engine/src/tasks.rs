@@ -10,7 +10,7 @@ use crate::route::Attempt;
 use crate::router::BOTH;
 use crate::verify;
 use breakeven_cpu::Block;
-use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Task, Timings};
+use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Stop, Task, Timings};
 use breakeven_ir::plan::{BufferInfo, Plan};
 use breakeven_ir::{Buffer, HostBytes};
 use smallvec::SmallVec;
@@ -28,6 +28,8 @@ pub(crate) struct Tasks<'t, 'a, T> {
     pub(crate) memory: Option<Arc<Block>>,
     /// A fault that was stood in for on the way.
     pub(crate) fault: Option<String>,
+    /// Told when nobody wants a task's results any more: one for each task, or none at all.
+    pub(crate) stops: &'t [&'t Stop],
 }
 
 /// Inputs of tasks; those of small batches lie on the stack, because they would feel the allocation.
@@ -83,12 +85,15 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
         let batch_ns = || layout.work_ns() / 2;
         match layout {
             // Few tasks that are each worth several threads run one after the other; else each runs on one thread.
-            _ if tasks.len() < 2 * program.engine.threads => one_by_one(layout, tasks, results, &failed),
+            _ if tasks.len() < 2 * program.engine.threads => one_by_one(layout, tasks, self.stops, results, &failed),
             Layout::Uniform { count, bound } => {
                 let each = bound.prepared.plan().inputs;
                 let listed = self.inputs.len() == count * each;
                 cpu.for_each_stride(results, *count, bound.stride, batch_ns(), |range, results| {
-                    if listed {
+                    if !self.stops.is_empty() {
+                        let stops = &self.stops[range.clone()];
+                        run_wanted(bound, &tasks[range.clone()], stops, range.start, results, &failed);
+                    } else if listed {
                         let inputs = &self.inputs[range.start * each..range.end * each];
                         run_listed(bound, range.len(), inputs, range.start, results, &failed);
                     } else {
@@ -104,7 +109,12 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
                         let bound = &bounds[list[at] as usize];
                         let (results, tail) = std::mem::take(&mut rest).split_at_mut(run * bound.stride);
                         rest = tail;
-                        run_same(bound, &tasks[at..at + run], at, results, &failed);
+                        if self.stops.is_empty() {
+                            run_same(bound, &tasks[at..at + run], at, results, &failed);
+                        } else {
+                            let stops = &self.stops[at..at + run];
+                            run_wanted(bound, &tasks[at..at + run], stops, at, results, &failed);
+                        }
                         at += run;
                     }
                 });
@@ -157,6 +167,7 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
             inputs: &[],
             memory: None,
             fault: None,
+            stops: &[],
         };
         let (there, here) = (part(&first, 0..count), part(&second, count..self.tasks.len()));
         let (theirs, ours) = results.split_at_mut(first.bytes());
@@ -281,11 +292,20 @@ fn note(failed: &Failures, task: usize, error: RunError) {
 }
 
 /// Tasks one after the other, each on as many threads as it pays for.
-fn one_by_one<'a, T: AsRef<[View<'a>]>>(layout: &Layout, tasks: &[T], results: &mut [u8], failed: &Failures) {
+fn one_by_one<'a, T: AsRef<[View<'a>]>>(
+    layout: &Layout,
+    tasks: &[T],
+    stops: &[&Stop],
+    results: &mut [u8],
+    failed: &Failures,
+) {
     for (number, task) in tasks.iter().enumerate() {
         let Some((at, bound)) = layout.get(number) else { return };
         let outcome = with_outputs(bound.prepared.plan(), &mut results[at..at + bound.stride], |outputs| {
-            bound.with_inputs(task.as_ref(), |inputs| bound.prepared.run(inputs, outputs, true))
+            bound.with_inputs(task.as_ref(), |inputs| match stops.get(number) {
+                None => bound.prepared.run(inputs, outputs, true),
+                Some(stop) => bound.prepared.run_until(inputs, outputs, true, stop),
+            })
         });
         if let Err(error) = outcome {
             note(failed, number, error);
@@ -298,6 +318,24 @@ fn run_same<'a, T: AsRef<[View<'a>]>>(bound: &Bound, tasks: &[T], first: usize, 
     let mut inputs = Inputs::with_capacity(tasks.len() * bound.prepared.plan().inputs);
     tasks.iter().for_each(|task| bound.for_each_input(task.as_ref(), |bytes| inputs.push(bytes)));
     run_listed(bound, tasks.len(), &inputs, first, results, failed);
+}
+
+/// As [`run_same`], but a task that is told to stop is not begun.
+fn run_wanted<'a, T: AsRef<[View<'a>]>>(
+    bound: &Bound,
+    tasks: &[T],
+    stops: &[&Stop],
+    first: usize,
+    results: &mut [u8],
+    failed: &Failures,
+) {
+    for (number, (task, stop)) in tasks.iter().zip(stops).enumerate() {
+        let place = &mut results[number * bound.stride..(number + 1) * bound.stride];
+        match stop.check() {
+            Ok(()) => run_same(bound, std::slice::from_ref(task), first + number, place, failed),
+            Err(stopped) => note(failed, first + number, stopped),
+        }
+    }
 }
 
 /// As [`run_same`], for `count` tasks whose inputs are listed.

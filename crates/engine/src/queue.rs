@@ -1,0 +1,416 @@
+//! The queue: jobs enter from any thread, workers of every device take them in the order in which they are due, and each
+//! is answered once.
+//!
+//! Producers push into a bounded ring without a lock; workers sort what they find there into lanes, choose, run and
+//! answer. Deadlines are kept by a thread of their own. Nothing is dropped: a job is answered with its result or with a
+//! typed error, also when devices fail or the engine ends.
+
+mod bell;
+mod carry;
+mod command;
+mod config;
+mod events;
+mod gather;
+mod job;
+mod lanes;
+mod place;
+mod run;
+mod seat;
+mod share;
+mod stats;
+mod sync;
+mod ticket;
+mod timer;
+
+pub(crate) use carry::allocate;
+pub use command::{Command, Kernel, Memory};
+pub use config::QueueConfig;
+pub use events::{Event, Events};
+pub use job::{Admit, Job, Priority};
+pub use stats::QueueStats;
+pub use ticket::{Answer, Ticket};
+
+use crate::array::View;
+use crate::config::Device;
+use crate::engine::Shared;
+use crate::error::{Error, Result};
+use crate::router::DEVICES;
+use bell::Bell;
+use crossbeam_queue::ArrayQueue;
+use events::Subscribers;
+use job::What;
+use lanes::Lanes;
+use seat::Seat;
+use stats::Counters;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use sync::{Mutex, lock};
+use ticket::Task;
+use timer::Timer;
+
+/// How long a submission may wait for room.
+#[derive(Clone, Copy)]
+pub(crate) enum Patience {
+    /// As long as it takes.
+    Endless,
+    /// Not at all.
+    None,
+    /// So long.
+    For(Duration),
+}
+
+/// The queue, as its threads share it.
+pub(crate) struct Core {
+    pub(crate) engine: Arc<Shared>,
+    pub(crate) config: QueueConfig,
+    /// What was submitted and not looked at yet. Pushing can't fail: room is reserved first.
+    intake: ArrayQueue<Arc<Task>>,
+    pub(crate) state: Mutex<State>,
+    /// Jobs submitted so far: the number of the last one.
+    submitted: AtomicU64,
+    /// Jobs that have left the queue for a worker, or because they were answered in it.
+    taken: AtomicU64,
+    /// Jobs that nobody has anything to do with any more.
+    done: AtomicU64,
+    /// Jobs that have come back, and other reasons to look again.
+    changes: AtomicU64,
+    /// Rung when there is something to do.
+    work: Bell,
+    /// Rung when there is room.
+    room: Bell,
+    /// Rung when a job is done.
+    idle: Bell,
+    closed: AtomicBool,
+    ended: AtomicBool,
+    /// The devices, as bits, that jobs may run on if they don't say.
+    devices: AtomicU32,
+    /// Have devices that became known later been added?
+    extended: AtomicBool,
+    /// Is somebody awake, waiting for work?
+    watch: AtomicBool,
+    pressed: AtomicBool,
+    pub(crate) counters: Counters,
+    events: Subscribers,
+    timer: Timer,
+    timer_started: OnceLock<()>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// The name that most answers carry.
+    cpu: Arc<str>,
+    /// Times are counted from here.
+    pub(crate) begun: Instant,
+}
+
+/// What workers share under one lock.
+pub(crate) struct State {
+    lanes: Lanes<Arc<Task>>,
+    seats: Vec<Arc<Seat>>,
+}
+
+/// An engine's queue, started when first used; it ends with the engine.
+#[derive(Default)]
+pub(crate) struct Queue {
+    core: OnceLock<Result<Arc<Core>>>,
+}
+
+impl Queue {
+    /// The queue of this engine.
+    pub(crate) fn of(&self, engine: &Arc<Shared>) -> Result<&Arc<Core>> {
+        self.core.get_or_init(|| Core::start(engine.clone())).as_ref().map_err(Clone::clone)
+    }
+
+    /// The queue, if it was ever used.
+    pub(crate) fn started(&self) -> Option<&Arc<Core>> {
+        self.core.get()?.as_ref().ok()
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        if let Some(core) = self.started() {
+            core.abort();
+        }
+    }
+}
+
+impl Core {
+    fn start(engine: Arc<Shared>) -> Result<Arc<Core>> {
+        let config = engine.config.queue.clone();
+        config.check()?;
+        let core = Arc::new(Core {
+            intake: ArrayQueue::new(config.capacity),
+            state: Mutex::new(State { lanes: Lanes::new(config.ageing), seats: Vec::new() }),
+            engine,
+            config,
+            submitted: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
+            work: Bell::default(),
+            room: Bell::default(),
+            idle: Bell::default(),
+            closed: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            devices: AtomicU32::new(0),
+            extended: AtomicBool::new(false),
+            watch: AtomicBool::new(false),
+            pressed: AtomicBool::new(false),
+            counters: Counters::default(),
+            events: Subscribers::default(),
+            timer: Timer::default(),
+            timer_started: OnceLock::new(),
+            threads: Mutex::new(Vec::new()),
+            cpu: "cpu".into(),
+            begun: Instant::now(),
+        });
+        let devices = core.wished()?;
+        core.seat(devices)?;
+        core.devices.store(devices, Ordering::Relaxed);
+        Ok(core)
+    }
+
+    /// Jobs that wait for a worker.
+    pub(crate) fn queued(&self) -> usize {
+        // Taken first: what is taken was submitted before.
+        let taken = self.taken.load(Ordering::Relaxed);
+        self.submitted.load(Ordering::Relaxed).saturating_sub(taken) as usize
+    }
+
+    /// Submits a job.
+    pub(crate) fn submit(self: &Arc<Core>, job: Job, patience: Patience) -> Result<Ticket> {
+        let Job { what, terms } = job;
+        let devices = self.check(&what, terms.device)?;
+        if let (Some(deadline), Admit::Strict) = (terms.deadline, terms.admit) {
+            self.admit(&what, devices, deadline)?;
+        }
+        if terms.deadline.is_some() {
+            self.start_timer()?;
+        }
+        let id = self.reserve(patience)?;
+        let producer = terms.producer.unwrap_or_else(this_thread);
+        let task = Arc::new(Task::new(id, producer, what, terms, devices));
+        if let Some(deadline) = task.deadline() {
+            self.timer.at(deadline, &task);
+        }
+        let ticket = Ticket { task: task.clone(), owner: Arc::downgrade(self) };
+        if let Err(task) = self.intake.push(task) {
+            // Room was reserved, so that this does not happen; if it did, nothing would be lost.
+            lock(&self.state).lanes.push(task.priority() as usize, task.producer, task.id, task);
+        }
+        self.work.ring();
+        self.feel_pressure();
+        Ok(ticket)
+    }
+
+    /// Room for one job: its number.
+    fn reserve(&self, patience: Patience) -> Result<u64> {
+        let reserve = || {
+            if self.closed.load(Ordering::Relaxed) {
+                return Some(Err(Error::QueueClosed));
+            }
+            let mut last = self.submitted.load(Ordering::Relaxed);
+            // Room that is taken meanwhile by somebody else is looked for again.
+            while last.saturating_sub(self.taken.load(Ordering::Acquire)) < self.config.capacity as u64 {
+                match self.submitted.compare_exchange_weak(last, last + 1, Ordering::AcqRel, Ordering::Relaxed) {
+                    Ok(_) => return Some(Ok(last + 1)),
+                    Err(now) => last = now,
+                }
+            }
+            None
+        };
+        if let Some(reserved) = reserve() {
+            return reserved;
+        }
+        let until = match patience {
+            Patience::Endless => None,
+            Patience::None => return Err(self.full()),
+            // A time that can't be told is never.
+            Patience::For(time) => Instant::now().checked_add(time),
+        };
+        self.room.wait(until, reserve).unwrap_or_else(|| Err(self.full()))
+    }
+
+    fn full(&self) -> Error {
+        let retry_after = Duration::from_nanos(self.counters.service_ns().max(1_000));
+        Error::QueueFull { capacity: self.config.capacity, retry_after }
+    }
+
+    /// Refuses what can't be done whoever does it, and tells where the others may run.
+    fn check(self: &Arc<Core>, what: &What, device: Option<Device>) -> Result<u32> {
+        let wish = |device: Option<Device>| match device {
+            None => Ok(self.devices.load(Ordering::Relaxed)),
+            Some(device) => self.bits(device).and_then(|bits| self.seat(bits).map(|()| bits)),
+        };
+        match what {
+            What::Program { program, inputs } => {
+                if !Arc::ptr_eq(&program.inner.engine, &self.engine) {
+                    return Err(Error::OtherEngine);
+                }
+                program.inner.check_kinds(inputs)?;
+                wish(device)
+            }
+            What::Batch(outputs) => {
+                let is_input = |leaf: &&breakeven_ir::Tensor| leaf.as_input().is_some();
+                let outputs: Vec<&breakeven_ir::Tensor> = outputs.iter().collect();
+                let (_, leaves) = breakeven_ir::plan_key(&outputs);
+                if let Some(name) = leaves.iter().find(|leaf| is_input(leaf)).and_then(|leaf| leaf.as_input()) {
+                    return Err(breakeven_ir::Error::UnboundInput { name: name.name().into() }.into());
+                }
+                wish(device)
+            }
+            What::Command(command) => {
+                let bits = self.bit(command.device()?)?;
+                self.seat(bits)?;
+                Ok(bits)
+            }
+        }
+    }
+
+    /// Refuses a job that would be late, by prediction.
+    fn admit(&self, what: &What, devices: u32, deadline: Duration) -> Result<()> {
+        let own = self.expected_of(what);
+        let allowed = (0..DEVICES).filter(|device| devices >> device & 1 == 1).map(|device| own[device]);
+        let own = allowed.filter(|ns| *ns > 0).min().unwrap_or(0);
+        let ahead = self.counters.service_ns().saturating_mul(self.queued() as u64);
+        let predicted = Duration::from_nanos(ahead.saturating_add(own));
+        if predicted > deadline { Err(Error::CantFinish { predicted, deadline }) } else { Ok(()) }
+    }
+
+    /// The first job with a deadline starts the thread that keeps them.
+    fn start_timer(self: &Arc<Core>) -> Result<()> {
+        if self.timer_started.get().is_some() {
+            return Ok(());
+        }
+        let mut threads = lock(&self.threads);
+        if self.timer_started.get().is_none() {
+            let core = self.clone();
+            let builder = std::thread::Builder::new().name("breakeven timer".into());
+            let thread = builder.spawn(move || core.timer.run(&core));
+            threads.push(thread.map_err(|error| Error::Threads { why: error.to_string() })?);
+            let _ = self.timer_started.set(());
+        }
+        Ok(())
+    }
+
+    /// Answers a task from outside, and stops its work. False if it was answered before.
+    pub(crate) fn end(&self, task: &Task, answer: Result<Answer>) -> bool {
+        let failure = answer.as_ref().err().cloned();
+        let first = task.answer(answer);
+        if first {
+            task.stop.stop();
+            if let Some(error) = failure {
+                self.counters.count(&error);
+                self.events.tell(|| Event::Failed { job: task.id, why: error.to_string() });
+            }
+        }
+        first
+    }
+
+    pub(crate) fn events(&self) -> Events {
+        self.events.subscribe()
+    }
+
+    fn feel_pressure(&self) {
+        let (queued, capacity) = (self.queued(), self.config.capacity);
+        if queued * 4 >= capacity * 3 && !self.pressed.load(Ordering::Relaxed) {
+            self.pressed.store(true, Ordering::Relaxed);
+            self.events.tell(|| Event::Pressure { queued, capacity });
+        }
+    }
+
+    /// Takes no more jobs, and waits until all that were taken are answered.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.room.ring();
+        self.idle
+            .wait(None, || (self.done.load(Ordering::Acquire) >= self.submitted.load(Ordering::Acquire)).then_some(()));
+        self.finish();
+    }
+
+    /// Takes no more jobs, and answers all that are left.
+    pub(crate) fn abort(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.room.ring();
+        // A submission that has its number may still be on its way into the ring.
+        while self.done.load(Ordering::Acquire) < self.submitted.load(Ordering::Acquire) {
+            let mut left = Vec::new();
+            let running: Vec<Arc<Task>> = {
+                let mut state = lock(&self.state);
+                self.sort(&mut state);
+                left.append(&mut state.lanes.drain());
+                state.seats.iter().flat_map(|seat| lock(&seat.running).clone()).collect()
+            };
+            for task in &left {
+                self.end(task, Err(Error::Aborted));
+            }
+            self.leave_queue(left.len());
+            self.leave(left.len());
+            for task in &running {
+                self.end(task, Err(Error::Aborted));
+            }
+            let until = Some(Instant::now() + Duration::from_millis(5));
+            self.idle.wait(until, || {
+                (self.done.load(Ordering::Acquire) >= self.submitted.load(Ordering::Acquire)).then_some(())
+            });
+        }
+        self.finish();
+    }
+
+    /// Ends the threads.
+    fn finish(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+        self.work.ring();
+        self.timer.end();
+        let own = std::thread::current().id();
+        for thread in std::mem::take(&mut *lock(&self.threads)) {
+            // The last handle of an engine may go with a job's inputs, on a worker's thread.
+            if thread.thread().id() != own {
+                let _ = thread.join();
+            }
+        }
+        self.events.end();
+    }
+
+    /// Jobs have left the queue: there is room.
+    fn leave_queue(&self, count: usize) {
+        if count > 0 {
+            self.taken.fetch_add(count as u64, Ordering::AcqRel);
+            self.room.ring();
+            if self.pressed.load(Ordering::Relaxed) && self.queued() * 2 <= self.config.capacity {
+                self.pressed.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Nobody has anything to do with these jobs any more.
+    fn leave(&self, count: usize) {
+        if count > 0 {
+            self.done.fetch_add(count as u64, Ordering::AcqRel);
+            self.idle.ring();
+        }
+    }
+
+    /// What was submitted goes into its lane.
+    fn sort(&self, state: &mut State) {
+        while let Some(task) = self.intake.pop() {
+            state.lanes.push(task.priority() as usize, task.producer, task.id, task);
+        }
+    }
+}
+
+/// Who submits, if nobody says.
+fn this_thread() -> u64 {
+    use std::hash::{BuildHasher, BuildHasherDefault};
+    // Any number that stays the same for a thread; what producers say themselves has its own range below 2^63.
+    BuildHasherDefault::<crate::router::Mix>::default().hash_one(std::thread::current().id()) | 1 << 63
+}
+
+/// The values of a program's inputs.
+pub(crate) fn views(inputs: &[breakeven_ir::Tensor]) -> crate::execute::Views<'_> {
+    inputs.iter().filter_map(View::of).collect()
+}
+
+#[cfg(all(test, not(loom)))]
+#[path = "queue_tests.rs"]
+mod tests;

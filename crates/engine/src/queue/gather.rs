@@ -1,0 +1,163 @@
+//! Small jobs of one program as one batch: whether that pays, how long it is worth waiting for more, and the batch.
+
+use super::job::{Inputs, Priority, What};
+use super::seat::Seat;
+use super::sync::lock;
+use super::ticket::{Answer, Task};
+use super::{Core, views};
+use crate::array::{Array, View};
+use crate::error::Result;
+use crate::execute::Views;
+use crate::many::Many;
+use crate::program::Program;
+use breakeven_ir::backend::Stop;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// On the CPU jobs up to this size are gathered: a call costs about 100 ns, and several run side by side on its threads
+/// where each alone would not be worth a second one.
+const SMALL_ON_CPU_NS: u64 = 50_000;
+/// Of a device's time for a small job this share is what every batch pays, before its costs are known.
+const FIXED_SHARE: u64 = 8;
+
+impl Core {
+    /// Do jobs like this one pay as one batch on this device?
+    pub(super) fn gathering_pays(&self, seat: &Seat, task: &Task, each_ns: u64) -> bool {
+        if task.program == 0 || self.config.gather < 2 {
+            return false;
+        }
+        match seat.device {
+            0 => each_ns < SMALL_ON_CPU_NS && self.engine.config.slow_cpu == 1,
+            // Every job that goes along saves the fixed cost of a batch, if that is a part of it that counts.
+            device => match self.engine.router.costs(device) {
+                Some(costs) => costs.fixed_ns * FIXED_SHARE as f64 > each_ns as f64,
+                None => true,
+            },
+        }
+    }
+
+    /// What one more job in a batch is expected to add.
+    pub(super) fn one_more_ns(&self, seat: &Seat, each_ns: u64) -> u64 {
+        match (seat.device, self.engine.router.costs(seat.device)) {
+            (0, _) => each_ns,
+            (_, Some(costs)) => each_ns.saturating_sub(costs.fixed_ns as u64).max(each_ns / 16),
+            (_, None) => each_ns / FIXED_SHARE,
+        }
+    }
+
+    /// Waits for more jobs of the same program, if that is allowed and worth it, and takes those that came.
+    pub(super) fn wait_for_more(self: &Arc<Core>, seat: &Seat, jobs: &mut Vec<Arc<Task>>) {
+        let Some(first) = jobs.first().cloned() else { return };
+        // A CPU that waits computes nothing; and whoever is in a hurry is not made to wait.
+        if seat.device == 0 || first.program == 0 || jobs.len() >= self.config.gather {
+            return;
+        }
+        let window = |task: &Task| match task.priority() {
+            Priority::Interactive => self.config.interactive_window,
+            Priority::Normal => self.config.window,
+            Priority::Bulk => self.config.bulk_window,
+        };
+        let shortest = jobs.iter().map(|task| task.submitted.checked_add(window(task))).min().flatten();
+        let Some(until) = shortest.filter(|until| *until > Instant::now()) else { return };
+        if !self.gathering_pays(seat, &first, self.expected(&first)[seat.device]) {
+            return;
+        }
+        while jobs.len() < self.config.gather && Instant::now() < until && !self.closed.load(Relaxed) {
+            let until = until.min(Instant::now() + Duration::from_micros(50));
+            self.work.wait(Some(until), || (!self.intake.is_empty()).then_some(()));
+            self.take_more(seat, first.program, jobs);
+        }
+    }
+
+    fn take_more(self: &Arc<Core>, seat: &Seat, program: usize, jobs: &mut Vec<Arc<Task>>) {
+        use super::lanes::Verdict;
+        let (most, mut came) = (self.config.gather, 0);
+        let mut state = lock(&self.state);
+        self.sort(&mut state);
+        let room = most - jobs.len();
+        let judge = |task: &Arc<Task>| {
+            let joins = task.program == program && task.may_run_on(seat.device) && !task.is_answered();
+            if !joins {
+                return Verdict::Pass;
+            }
+            came += 1;
+            if came > room { Verdict::Enough } else { Verdict::Take }
+        };
+        let before = jobs.len();
+        state.lanes.take(most, judge, |task| jobs.push(task));
+        lock(&seat.running).clone_from(jobs);
+        drop(state);
+        self.leave_queue(jobs.len() - before);
+    }
+
+    /// Runs jobs of one program as one batch. Those that come back have to be done elsewhere.
+    pub(super) fn run_gathered(self: &Arc<Core>, seat: &Seat, jobs: Vec<Arc<Task>>) -> Vec<Arc<Task>> {
+        let mut taken: Vec<(Arc<Task>, Program, Inputs)> = Vec::with_capacity(jobs.len());
+        let mut over = 0;
+        for task in jobs {
+            match task.take_program() {
+                Some((program, inputs)) if !task.is_answered() => taken.push((task, program, inputs)),
+                _ => over += 1,
+            }
+        }
+        self.leave(over);
+        let Some((_, program, _)) = taken.first() else { return Vec::new() };
+        self.counters.gathered_batches.fetch_add(1, Relaxed);
+        self.counters.gathered_jobs.fetch_add(taken.len() as u64, Relaxed);
+        let program = program.clone();
+        let result = {
+            let tasks: Vec<Views<'_>> = taken.iter().map(|(_, _, inputs)| views(inputs)).collect();
+            let stops: Vec<&Stop> = taken.iter().map(|(task, ..)| &task.stop).collect();
+            self.run_caught(|| {
+                let mut results = Many::empty();
+                results.fill_on(&program.inner, &tasks, seat.device, &stops)?;
+                Ok(results)
+            })
+        };
+        match result {
+            Ok(results) => {
+                seat.succeeded();
+                for (number, (task, ..)) in taken.iter().enumerate() {
+                    self.finish_task(seat, task, answer_of(&results, number, seat).map_err(super::run::failed));
+                }
+                self.leave(taken.len());
+                Vec::new()
+            }
+            Err(error) if super::run::is_fault(&error) => {
+                seat.failed(self.now_ns());
+                let back = taken.into_iter().map(|(task, program, inputs)| {
+                    task.put_back(What::Program { program, inputs });
+                    task
+                });
+                let back: Vec<Arc<Task>> = back.collect();
+                self.hand_over(seat, &back, &error)
+            }
+            Err(_) if taken.len() > 1 => {
+                // One of them is wrong in itself: alone, each gets its own answer.
+                let again = taken.into_iter().filter_map(|(task, program, inputs)| {
+                    task.put_back(What::Program { program, inputs });
+                    self.run_one(seat, &task)
+                });
+                again.collect()
+            }
+            Err(error) => {
+                for (task, ..) in &taken {
+                    self.finish_task(seat, task, Err(super::run::failed(error.clone())));
+                }
+                self.leave(taken.len());
+                Vec::new()
+            }
+        }
+    }
+}
+
+fn answer_of(results: &Many, task: usize, seat: &Seat) -> Result<Answer> {
+    let outputs: Result<Vec<Array>> = (0..results.outputs()).map(|output| results.array(task, output)).collect();
+    Ok(Answer::Arrays { outputs: outputs?, device: seat.name.clone(), decision: None })
+}
+
+/// The values of one job, as [`Program::run_many`] takes them.
+pub(super) fn one<'a>(inputs: &'a Inputs) -> [Views<'a>; 1] {
+    [inputs.iter().filter_map(View::of).collect()]
+}

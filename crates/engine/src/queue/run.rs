@@ -1,0 +1,237 @@
+//! Runs jobs and answers them: jobs enter, answers leave; what a device failed at goes to another one.
+
+use super::carry::carry_out;
+use super::job::What;
+use super::seat::Seat;
+use super::sync::lock;
+use super::ticket::{Answer, Task};
+use super::{Command, Core, Event, gather, views};
+use crate::config::Device;
+use crate::engine::{Ran, run_batch};
+use crate::error::{Error, Result};
+use crate::many::Many;
+use crate::route::RunOptions;
+use breakeven_ir::Tensor;
+use breakeven_ir::backend::RunError;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// How long [`Command::Synchronize`] sleeps between two looks at what the device does.
+const LOOK: Duration = Duration::from_micros(50);
+
+/// Is it a device's doing, so that another one would have a result?
+pub(super) fn is_fault(error: &Error) -> bool {
+    match error {
+        Error::Run(error) => error.is_device_fault(),
+        Error::Strict { .. } | Error::OpenDevice { .. } | Error::NoDevice { .. } => true,
+        _ => false,
+    }
+}
+
+/// What the owner of a job that failed is told.
+pub(super) fn failed(error: Error) -> Error {
+    Error::Failed { why: Box::new(error) }
+}
+
+impl Core {
+    /// Runs what a worker has taken.
+    pub(super) fn serve(self: &Arc<Core>, seat: &Seat, mut jobs: Vec<Arc<Task>>) {
+        self.wait_for_more(seat, &mut jobs);
+        let begun = Instant::now();
+        let count = jobs.len();
+        if self.config.metrics {
+            let waited = |task: &Arc<Task>| begun.saturating_duration_since(task.submitted).as_nanos() as u64;
+            self.counters.waited_ns.fetch_add(jobs.iter().map(waited).sum(), Relaxed);
+        }
+        let mut back = Vec::new();
+        let is_batch = count > 1 && jobs[0].program != 0 && jobs.iter().all(|task| task.program == jobs[0].program);
+        if is_batch && self.gathering_pays(seat, &jobs[0], self.expected(&jobs[0])[seat.device].max(1)) {
+            back = self.run_gathered(seat, jobs);
+        } else {
+            for task in &jobs {
+                back.extend(self.run_one(seat, task));
+            }
+        }
+        lock(&seat.running).clear();
+        let ns = begun.elapsed().as_nanos() as u64;
+        self.counters.served(count, ns);
+        if self.config.metrics {
+            self.counters.ran_ns.fetch_add(ns, Relaxed);
+        }
+        seat.free_at_ns.store(0, Relaxed);
+        if !back.is_empty() {
+            self.take_back(back);
+        }
+    }
+
+    /// Jobs that another device has to do, at the beginning of their rows.
+    fn take_back(self: &Arc<Core>, jobs: Vec<Arc<Task>>) {
+        let mut state = lock(&self.state);
+        // They are in the queue again. Nobody was promised their room: it may be over-full for a moment.
+        self.taken.fetch_sub(jobs.len() as u64, Relaxed);
+        for task in jobs.into_iter().rev() {
+            state.lanes.push_front(task.priority() as usize, task.producer, task.id, task);
+        }
+        drop(state);
+        self.wake();
+    }
+
+    /// Runs one job; it comes back if it has to be done elsewhere.
+    pub(super) fn run_one(self: &Arc<Core>, seat: &Seat, task: &Arc<Task>) -> Option<Arc<Task>> {
+        let what = if task.is_answered() { None } else { task.take() };
+        let Some(what) = what else {
+            self.leave(1);
+            return None;
+        };
+        let error = match self.run_caught(|| self.run_what(seat, task, &what)) {
+            Ok(answer) => {
+                seat.succeeded();
+                self.finish_task(seat, task, Ok(answer));
+                self.leave(1);
+                return None;
+            }
+            Err(error) => error,
+        };
+        let stays = matches!(what, What::Command(_)) || seat.device == 0 || !is_fault(&error);
+        if stays {
+            // A task that was stopped has its answer already.
+            self.finish_task(seat, task, Err(failed(error)));
+            self.leave(1);
+            return None;
+        }
+        seat.failed(self.now_ns());
+        task.put_back(what);
+        self.hand_over(seat, std::slice::from_ref(task), &error).pop()
+    }
+
+    /// What a device failed at is done by another one: those come back. Where there is none, the CPU does it here and now,
+    /// unless that is not allowed.
+    pub(super) fn hand_over(self: &Arc<Core>, seat: &Seat, jobs: &[Arc<Task>], error: &Error) -> Vec<Arc<Task>> {
+        self.look_at_device(seat);
+        let mut back = Vec::new();
+        for task in jobs {
+            self.counters.fallbacks.fetch_add(1, Relaxed);
+            let (job, device) = (task.id, seat.name.clone());
+            self.events.tell(|| Event::FellBack { job, device, why: error.to_string() });
+            if task.leave(seat.device) != 0 {
+                back.push(task.clone());
+            } else if self.engine.config.strict {
+                self.finish_task(seat, task, Err(failed(error.clone())));
+                self.leave(1);
+            } else {
+                let what = task.take();
+                let result = what.map(|what| self.run_caught(|| self.run_on_cpu(task, &what)));
+                if let Some(result) = result {
+                    self.finish_task(seat, task, result.map_err(failed));
+                }
+                self.leave(1);
+            }
+        }
+        back
+    }
+
+    /// A panic, a driver's perhaps, is an error like any other.
+    pub(super) fn run_caught<R>(&self, run: impl FnOnce() -> Result<R>) -> Result<R> {
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
+            Err(RunError::Device { device: "the worker".into(), message: format!("it panicked: {text}") }.into())
+        })
+    }
+
+    /// Answers a task, unless somebody has.
+    pub(super) fn finish_task(&self, seat: &Seat, task: &Task, answer: Result<Answer>) {
+        if answer.is_err() {
+            self.end(task, answer);
+            return;
+        }
+        if task.answer(answer) {
+            self.counters.completed.fetch_add(1, Relaxed);
+            self.events.tell(|| {
+                let (job, device) = (task.id, seat.name.clone());
+                Event::Completed { job, device, took: task.submitted.elapsed() }
+            });
+        }
+    }
+
+    fn run_what(self: &Arc<Core>, seat: &Seat, task: &Task, what: &What) -> Result<Answer> {
+        match what {
+            What::Command(command) => {
+                if matches!(**command, Command::Synchronize { .. }) {
+                    self.synchronize(seat, task)?;
+                }
+                carry_out(&self.engine, command, &task.stop)
+            }
+            What::Program { .. } | What::Batch(_) if seat.device == 0 => self.run_on_cpu(task, what),
+            What::Program { .. } | What::Batch(_) => {
+                let device = Some(Device::Gpu(seat.device.checked_sub(1)));
+                self.run_with(task, what, &RunOptions { device, strict: Some(true), ..RunOptions::default() }, seat)
+            }
+        }
+    }
+
+    fn run_on_cpu(&self, task: &Task, what: &What) -> Result<Answer> {
+        if let What::Program { program, inputs } = what
+            && !task.terms.explained
+            && self.engine.config.slow_cpu == 1
+        {
+            let views = views(inputs);
+            let outputs = if program.inner.fits(&views) {
+                program.run_here(&views, &task.stop)?
+            } else {
+                let mut results = Many::empty();
+                results.fill_on(&program.inner, &gather::one(inputs), 0, &[&task.stop])?;
+                (0..results.outputs()).map(|output| results.array(0, output)).collect::<Result<_>>()?
+            };
+            return Ok(Answer::Arrays { outputs, device: self.cpu.clone(), decision: None });
+        }
+        let options = RunOptions { device: Some(Device::Cpu), ..RunOptions::default() };
+        let (outputs, decision) = self.run_told(task, what, &options)?;
+        Ok(Answer::Arrays { outputs, device: self.cpu.clone(), decision })
+    }
+
+    fn run_with(&self, task: &Task, what: &What, options: &RunOptions, seat: &Seat) -> Result<Answer> {
+        let (outputs, decision) = self.run_told(task, what, options)?;
+        Ok(Answer::Arrays { outputs, device: seat.name.clone(), decision })
+    }
+
+    fn run_told(&self, task: &Task, what: &What, options: &RunOptions) -> Result<(Vec<crate::Array>, Decided)> {
+        let wanted = task.terms.explained;
+        let Ran { outputs, decision } = match what {
+            What::Program { program, inputs } => {
+                let views = views(inputs);
+                if !program.inner.fits(&views) {
+                    let mut results = Many::empty();
+                    let decision = results.fill_with(&program.inner, &gather::one(inputs), options)?;
+                    let outputs = (0..results.outputs()).map(|output| results.array(0, output));
+                    return Ok((outputs.collect::<Result<_>>()?, wanted.then(|| Box::new(decision))));
+                }
+                program.run_until(&views, options, &task.stop)?
+            }
+            What::Batch(outputs) => {
+                let outputs: Vec<&Tensor> = outputs.iter().collect();
+                run_batch(&self.engine, &outputs, options, Some(&task.stop))?
+            }
+            What::Command(_) => return Ok((Vec::new(), None)),
+        };
+        Ok((outputs, wanted.then(|| Box::new(decision))))
+    }
+
+    /// Waits until the other workers of this device are done with what they have now.
+    fn synchronize(&self, seat: &Seat, task: &Task) -> Result<()> {
+        let busy: Vec<Arc<Task>> = {
+            let state = lock(&self.state);
+            let others = state.seats.iter().filter(|other| other.device == seat.device && !other.is_first);
+            others.flat_map(|other| lock(&other.running).clone()).collect()
+        };
+        while busy.iter().any(|other| !other.is_answered()) {
+            task.stop.check()?;
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+}
+
+type Decided = Option<Box<crate::decision::Decision>>;
