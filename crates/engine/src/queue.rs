@@ -37,6 +37,7 @@ use crate::error::{Error, Result};
 use crate::router::DEVICES;
 use bell::Bell;
 use crossbeam_queue::ArrayQueue;
+use crossbeam_utils::CachePadded;
 use events::Subscribers;
 use job::What;
 use lanes::Lanes;
@@ -68,12 +69,13 @@ pub(crate) struct Core {
     /// What was submitted and not looked at yet. Pushing can't fail: room is reserved first.
     intake: ArrayQueue<Arc<Task>>,
     pub(crate) state: Mutex<State>,
-    /// Jobs submitted so far: the number of the last one.
-    submitted: AtomicU64,
+    /// Jobs submitted so far: the number of the last one. Apart from what workers write: each would wait for the other's
+    /// cache line.
+    submitted: CachePadded<AtomicU64>,
     /// Jobs that have left the queue for a worker, or because they were answered in it.
-    taken: AtomicU64,
+    taken: CachePadded<AtomicU64>,
     /// Jobs that nobody has anything to do with any more.
-    done: AtomicU64,
+    done: CachePadded<AtomicU64>,
     /// Jobs that have come back, and other reasons to look again.
     changes: AtomicU64,
     /// Rung when there is something to do.
@@ -91,7 +93,7 @@ pub(crate) struct Core {
     /// Is somebody awake, waiting for work?
     watch: AtomicBool,
     pressed: AtomicBool,
-    pub(crate) counters: Counters,
+    pub(crate) counters: CachePadded<Counters>,
     events: Subscribers,
     timer: Timer,
     timer_started: OnceLock<()>,
@@ -143,9 +145,9 @@ impl Core {
             state: Mutex::new(State { lanes: Lanes::new(config.ageing), seats: Vec::new() }),
             engine,
             config,
-            submitted: AtomicU64::new(0),
-            taken: AtomicU64::new(0),
-            done: AtomicU64::new(0),
+            submitted: CachePadded::new(AtomicU64::new(0)),
+            taken: CachePadded::new(AtomicU64::new(0)),
+            done: CachePadded::new(AtomicU64::new(0)),
             changes: AtomicU64::new(0),
             work: Bell::default(),
             room: Bell::default(),
@@ -156,7 +158,7 @@ impl Core {
             extended: AtomicBool::new(false),
             watch: AtomicBool::new(false),
             pressed: AtomicBool::new(false),
-            counters: Counters::default(),
+            counters: CachePadded::default(),
             events: Subscribers::default(),
             timer: Timer::default(),
             timer_started: OnceLock::new(),
@@ -193,7 +195,7 @@ impl Core {
         if let Some(deadline) = task.deadline() {
             self.timer.at(deadline, &task);
         }
-        let ticket = Ticket { task: task.clone(), owner: Arc::downgrade(self) };
+        let ticket = Ticket { task: task.clone() };
         if let Err(task) = self.intake.push(task) {
             // Room was reserved, so that this does not happen; if it did, nothing would be lost.
             lock(&self.state).lanes.push(task.priority() as usize, task.producer, task.id, task);
@@ -293,18 +295,18 @@ impl Core {
         Ok(())
     }
 
-    /// Answers a task from outside, and stops its work. False if it was answered before.
-    pub(crate) fn end(&self, task: &Task, answer: Result<Answer>) -> bool {
-        let failure = answer.as_ref().err().cloned();
-        let first = task.answer(answer);
-        if first {
-            task.stop.stop();
-            if let Some(error) = failure {
-                self.counters.count(&error);
-                self.events.tell(|| Event::Failed { job: task.id, why: error.to_string() });
-            }
+    /// Answers a task with an error, unless it was answered before, and stops its work.
+    pub(crate) fn end(&self, task: &Task, error: Error) {
+        task.end(error);
+        self.note_end(task);
+    }
+
+    /// Counts a task that was answered with an error, once, whoever answered it.
+    pub(crate) fn note_end(&self, task: &Task) {
+        if let Some(error) = task.take_end() {
+            self.counters.count(&error);
+            self.events.tell(|| Event::Failed { job: task.id, why: error.to_string() });
         }
-        first
     }
 
     pub(crate) fn events(&self) -> Events {
@@ -342,12 +344,12 @@ impl Core {
                 state.seats.iter().flat_map(|seat| lock(&seat.running).clone()).collect()
             };
             for task in &left {
-                self.end(task, Err(Error::Aborted));
+                self.end(task, Error::Aborted);
             }
             self.leave_queue(left.len());
             self.leave(left.len());
             for task in &running {
-                self.end(task, Err(Error::Aborted));
+                self.end(task, Error::Aborted);
             }
             let until = Some(Instant::now() + Duration::from_millis(5));
             self.idle.wait(until, || {

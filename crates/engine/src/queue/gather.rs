@@ -98,7 +98,10 @@ impl Core {
         for task in jobs {
             match task.take_program() {
                 Some((program, inputs)) if !task.is_answered() => taken.push((task, program, inputs)),
-                _ => over += 1,
+                _ => {
+                    self.note_end(&task);
+                    over += 1;
+                }
             }
         }
         self.leave(over);

@@ -4,11 +4,11 @@
 
 use super::sync::{AtomicBool, Condvar, Mutex, Ordering, lock};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Turns that a waiter looks without sleeping: about 10 us, within which a small piece of work is answered. A thread that
-/// sleeps takes 20 to 50 us to wake.
-const LOOKS: u32 = if cfg!(all(test, loom)) { 0 } else { 400 };
+/// How long a waiter looks before it sleeps: a thread that sleeps takes 20 to 50 us to wake, and as long again if
+/// whoever answers has gone to sleep meanwhile.
+const AWAKE: Duration = Duration::from_micros(if cfg!(all(test, loom)) { 0 } else { 60 });
 
 /// A place for one value.
 pub(crate) struct Place<T> {
@@ -57,15 +57,12 @@ impl<T> Place<T> {
 
     /// Calls `read` with the value once it is there; `None` if that is not before `until`.
     pub(crate) fn wait<R>(&self, until: Option<Instant>, read: impl FnOnce(&mut Option<T>) -> R) -> Option<R> {
-        for look in 0..LOOKS {
-            if self.is_filled() {
-                break;
-            }
-            // The first looks cost nothing; after them whoever is to answer may need this very core.
-            if look % 64 == 63 {
-                std::thread::yield_now();
-            } else {
+        if !AWAKE.is_zero() && !self.is_filled() {
+            let begun = Instant::now();
+            let mut look = 0u32;
+            while !self.is_filled() && (look % 32 != 0 || begun.elapsed() < AWAKE) {
                 std::hint::spin_loop();
+                look += 1;
             }
         }
         let mut inner = lock(&self.inner);

@@ -82,6 +82,7 @@ impl Core {
     pub(super) fn run_one(self: &Arc<Core>, seat: &Seat, task: &Arc<Task>) -> Option<Arc<Task>> {
         let what = if task.is_answered() { None } else { task.take() };
         let Some(what) = what else {
+            self.note_end(task);
             self.leave(1);
             return None;
         };
@@ -143,16 +144,18 @@ impl Core {
 
     /// Answers a task, unless somebody has.
     pub(super) fn finish_task(&self, seat: &Seat, task: &Task, answer: Result<Answer>) {
-        if answer.is_err() {
-            self.end(task, answer);
-            return;
-        }
-        if task.answer(answer) {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return self.end(task, error),
+        };
+        if task.answer(Ok(answer)) {
             self.counters.completed.fetch_add(1, Relaxed);
             self.events.tell(|| {
                 let (job, device) = (task.id, seat.name.clone());
                 Event::Completed { job, device, took: task.submitted.elapsed() }
             });
+        } else {
+            self.note_end(task);
         }
     }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// How long a worker that has just worked looks out for more before it sleeps: a thread that sleeps takes 20 to 50 us to
 /// wake, and whoever submits pays for waking it.
-const AWAKE: Duration = Duration::from_micros(50);
+const AWAKE: Duration = Duration::from_micros(200);
 /// How often a worker looks again at jobs that it left to another device, which may not be as quick as was expected.
 const AGAIN: Duration = Duration::from_millis(1);
 /// How often a worker looks whether its device is back.

@@ -69,6 +69,7 @@ impl Core {
         };
         state.lanes.take(LOOKS, judge, |task| {
             if task.is_answered() {
+                self.note_end(&task);
                 dropped += 1;
             } else {
                 jobs.push(task);

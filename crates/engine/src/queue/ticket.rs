@@ -12,8 +12,8 @@ use crate::router::DEVICES;
 use breakeven_ir::backend::Stop;
 use bytes::Bytes;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -64,7 +64,6 @@ pub enum Answer {
 #[must_use = "the answer, an error perhaps, is only heard by whoever waits for it"]
 pub struct Ticket {
     pub(super) task: Arc<Task>,
-    pub(super) owner: Weak<super::Core>,
 }
 
 /// A job in the queue.
@@ -83,6 +82,8 @@ pub(crate) struct Task {
     /// What it is expected to take on each device: 0 where it can't run.
     pub(crate) expected_ns: OnceLock<[u64; DEVICES]>,
     pub(crate) stop: Stop,
+    /// It was answered with an error that the queue has not counted yet.
+    uncounted: AtomicBool,
     place: Place<Result<Answer>>,
 }
 
@@ -102,6 +103,7 @@ impl Task {
             program,
             expected_ns: OnceLock::new(),
             stop: Stop::new(),
+            uncounted: AtomicBool::new(false),
             place: Place::new(),
         }
     }
@@ -155,6 +157,25 @@ impl Task {
         self.place.fill(answer).is_ok()
     }
 
+    /// Answers it with an error, unless it was answered before, and stops its work. Whoever of the queue meets it next
+    /// counts it.
+    pub(super) fn end(&self, error: Error) -> bool {
+        self.uncounted.store(true, Relaxed);
+        let first = self.answer(Err(error));
+        if first {
+            self.stop.stop();
+        }
+        first
+    }
+
+    /// The error that it was answered with, for whoever asks first.
+    pub(super) fn take_end(&self) -> Option<Error> {
+        if !self.is_answered() || !self.uncounted.load(Relaxed) || !self.uncounted.swap(false, Relaxed) {
+            return None;
+        }
+        self.place.wait(None, |answer| answer.as_ref().and_then(|answer| answer.as_ref().err().cloned())).flatten()
+    }
+
     pub(super) fn late(&self) -> Error {
         Error::DeadlineExceeded { deadline: self.terms.deadline.unwrap_or_default() }
     }
@@ -195,10 +216,7 @@ impl Ticket {
     /// Answers the job [`Error::Cancelled`], unless it was answered before: then this is false. What is left of it is not
     /// computed.
     pub fn cancel(&self) -> bool {
-        match self.owner.upgrade() {
-            Some(core) => core.end(&self.task, Err(Error::Cancelled)),
-            None => false,
-        }
+        self.task.end(Error::Cancelled)
     }
 }
 

@@ -98,7 +98,7 @@ impl Timer {
                     let next = due.due.pop();
                     drop(due);
                     if let Some(task) = next.and_then(|next| next.task.upgrade()) {
-                        core.end(&task, Err(task.late()));
+                        core.end(&task, task.late());
                     }
                     due = lock(&self.due);
                 }
