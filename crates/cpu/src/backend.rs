@@ -95,7 +95,8 @@ impl Cpu {
     ) {
         let base = Base(bytes.as_mut_ptr());
         let pool = &self.shared.pool;
-        Team { pool, parallel: Team::pays(pool, &self.shared.sleep, ns), ns }.over(count, 1, |part| {
+        let parallel = Team::pays(pool, &self.shared.sleep, ns);
+        Team { pool, parallel, ns, stop: None }.over(count, 1, |part| {
             let (from, to) = (offset(part.start), offset(part.end));
             // SAFETY: the offsets ascend and stay inside, so that ranges are disjoint; each is visited once.
             let bytes = unsafe { std::slice::from_raw_parts_mut(base.get().add(from), to - from) };

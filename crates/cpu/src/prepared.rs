@@ -10,7 +10,7 @@ use crate::shape::Form;
 use crate::tasks::{Straight, TaskLayout};
 use crate::team::{Sleep, Team, Work};
 use crate::threads::Pool;
-use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Timings};
+use breakeven_ir::backend::{Made, Prepared, RESULT_ALIGN, RunError, Source, Stop, Timings, on_host};
 use breakeven_ir::plan::{Kernel, Place, Plan};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -79,8 +79,15 @@ impl Ready {
     ///
     /// # Safety
     /// As for [`TileProgram::run`].
-    unsafe fn run(&self, shared: &Shared, buffers: Buffers, wrong: &AtomicI64, threads: bool) -> bool {
-        let ((), parallel) = self.work.run(&shared.pool, &shared.sleep, threads, |team| {
+    unsafe fn run(
+        &self,
+        shared: &Shared,
+        buffers: Buffers,
+        wrong: &AtomicI64,
+        threads: bool,
+        stop: Option<&Stop>,
+    ) -> bool {
+        let ((), parallel) = self.work.run(&shared.pool, &shared.sleep, threads, stop, |team| {
             let run = Run { buffers, scratches: &shared.scratches, team, wrong };
             // SAFETY: passed on.
             unsafe {
@@ -99,6 +106,9 @@ impl Ready {
                         let start = Instant::now();
                         variants[at].run(&run);
                         let took = start.elapsed().as_nanos() as u64;
+                        if team.is_told() {
+                            return;
+                        }
                         // The best counts, forgotten slowly, so that one run on a quiet machine does not decide forever.
                         let old = best(at);
                         best_ns[at].store(took.min(old.saturating_add(old / 256)), Ordering::Relaxed);
@@ -179,7 +189,7 @@ impl PreparedPlan {
         let mut bases = [std::ptr::null_mut(); BASES];
         let cell = bases.as_mut_ptr();
         let wrong = AtomicI64::new(i64::MAX);
-        let team = Team { pool: &self.shared.pool, parallel: false, ns: 0 };
+        let team = Team { pool: &self.shared.pool, parallel: false, ns: 0, stop: None };
         let buffers = Buffers::new(&bases[..self.plan.buffers.len()]);
         let run = Run { buffers, scratches: &self.shared.scratches, team, wrong: &wrong };
         let mut previous = None;
@@ -213,6 +223,7 @@ impl PreparedPlan {
         outputs: &mut [&mut [u8]],
         bases: &mut [*mut u8],
         threads: bool,
+        stop: Option<&Stop>,
     ) -> Result<Timings, RunError> {
         let mut block = match self.plan.scratch_bytes {
             0 => None,
@@ -232,7 +243,9 @@ impl PreparedPlan {
         for kernel in &self.kernels {
             // SAFETY: the caller of `run` gives slices of the plan's sizes (checked there), scratch is as large as the
             // plan says, and outputs are borrowed mutably. Inputs are only read: no store goes to an input.
-            let parallel = unsafe { kernel.run(&self.shared, Buffers::new(bases), &wrong, threads) };
+            let parallel = unsafe { kernel.run(&self.shared, Buffers::new(bases), &wrong, threads, stop) };
+            // After each kernel: one that was stopped has left anything behind, and no other may read it.
+            stop.map_or(Ok(()), Stop::check)?;
             if parallel {
                 threads_used = self.shared.pool.threads() as u32;
             }
@@ -254,12 +267,15 @@ fn take_error(packed: i64) -> RunError {
     RunError::TakeIndex { index: packed as u32 as i32, extent: (packed >> 32) as usize }
 }
 
-impl Prepared for PreparedPlan {
-    fn plan(&self) -> &Arc<Plan> {
-        &self.plan
-    }
-
-    fn run(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]], threads: bool) -> Result<Timings, RunError> {
+impl PreparedPlan {
+    /// Checks the sizes and runs.
+    fn run_checked(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        threads: bool,
+        stop: Option<&Stop>,
+    ) -> Result<Timings, RunError> {
         for (input, info) in inputs.iter().zip(self.plan.input_infos()) {
             assert_eq!(input.len(), info.bytes(), "an input's size was not checked");
         }
@@ -272,11 +288,42 @@ impl Prepared for PreparedPlan {
         let count = self.plan.buffers.len();
         if count <= BASES {
             let mut bases = [std::ptr::null_mut(); BASES];
-            self.run_with(inputs, outputs, &mut bases[..count], threads)
+            self.run_with(inputs, outputs, &mut bases[..count], threads, stop)
         } else {
             let mut bases = vec![std::ptr::null_mut(); count];
-            self.run_with(inputs, outputs, &mut bases, threads)
+            self.run_with(inputs, outputs, &mut bases, threads, stop)
         }
+    }
+}
+
+impl Prepared for PreparedPlan {
+    fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    fn run(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]], threads: bool) -> Result<Timings, RunError> {
+        self.run_checked(inputs, outputs, threads, None)
+    }
+
+    fn run_until(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        threads: bool,
+        stop: &Stop,
+    ) -> Result<Timings, RunError> {
+        stop.check()?;
+        self.run_checked(inputs, outputs, threads, Some(stop))
+    }
+
+    fn run_batch_until(
+        &self,
+        inputs: &[Source<'_>],
+        _stay: bool,
+        stop: &Stop,
+    ) -> Result<(Vec<Made>, Timings), RunError> {
+        stop.check()?;
+        on_host(&self.plan, inputs, |inputs, outputs| self.run_until(inputs, outputs, true, stop))
     }
 
     fn run_tasks(
@@ -315,3 +362,7 @@ impl Prepared for PreparedPlan {
         self.kernels.iter().map(|k| k.work.ns()).collect()
     }
 }
+
+#[cfg(test)]
+#[path = "prepared_tests.rs"]
+mod tests;

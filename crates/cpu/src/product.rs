@@ -1,7 +1,7 @@
 //! Runs a contraction: operands in place or packed from their fused expressions, GEMM by row panels, and the fused end
 //! on each panel while it is in cache.
 
-use crate::kernels::contract::{Gemm, Matrix, gemm};
+use crate::kernels::contract::{Gemm, Matrix, gemm, gemm_until};
 use crate::level::Level;
 use crate::program::TileProgram;
 use crate::schedule::{Buffers, Run};
@@ -88,6 +88,9 @@ impl Product {
         if batches >= 2 * threads || !run.team.parallel || self.m < 2 * PANEL {
             run.team.over(batches, 1, |part| {
                 for batch in part {
+                    if run.team.is_told() {
+                        return;
+                    }
                     // SAFETY: passed on; batches write disjoint parts of the result.
                     unsafe { self.packed_right(run, batch, |right| self.panel(run, batch, right, 0, self.m)) };
                 }
@@ -166,7 +169,11 @@ impl Product {
             let right = Matrix { base: right.base.offset(columns.start as isize * right.column), ..right };
             self.left.matrix(run, batch, &self.batch, first, rows, self.k, |left| {
                 let (m, n, k) = (rows, columns.len(), self.k);
-                gemm(self.level, &Gemm { m, n, k, left, right, dst, dst_row: self.n as isize });
+                let product = Gemm { m, n, k, left, right, dst, dst_row: self.n as isize };
+                match run.team.stop {
+                    None => gemm(self.level, &product),
+                    Some(stop) => gemm_until(self.level, &product, stop),
+                }
             });
         }
     }

@@ -143,7 +143,7 @@ impl TileProgram {
         unsafe {
             self.frame(run, |frame| {
                 let mut at = range.start;
-                while at < range.end {
+                while at < range.end && !run.team.is_told() {
                     let (row, first) = (at / lanes, at % lanes);
                     let n = self.tile.min(lanes - first).min(range.end - at);
                     frame.set_loops(row);
@@ -168,6 +168,9 @@ impl TileProgram {
                     let (mut slow, mut fast) =
                         if part.start == 0 { (0, 0) } else { (part.start / inner, part.start % inner) };
                     for _ in part {
+                        if run.team.is_told() {
+                            return;
+                        }
                         let (row, at) = if self.across { (fast, slow) } else { (slow, fast) };
                         frame.set_loops(row);
                         let first = at * self.tile;
@@ -221,7 +224,7 @@ impl TileProgram {
                     main.steps(&self.head);
                     for phase in &self.phases {
                         let cells = Shared(main.cells);
-                        run.scratches.with(accs_bytes.max(1), |partial| {
+                        let is_whole = run.scratches.with(accs_bytes.max(1), |partial| {
                             let partial = Shared(partial.cast::<Acc>());
                             run.team.over(chunks, 1, |part| {
                                 self.frame(run, |frame| {
@@ -229,6 +232,9 @@ impl TileProgram {
                                     frame.follow(&self.outer);
                                     std::ptr::copy_nonoverlapping(cells.get(), frame.cells, self.targets.len());
                                     for chunk in part {
+                                        if run.team.is_told() {
+                                            return;
+                                        }
                                         frame.start(phase);
                                         let range = chunk * per_chunk..((chunk + 1) * per_chunk).min(tiles);
                                         frame.row_tiles(&phase.body, range);
@@ -239,6 +245,10 @@ impl TileProgram {
                                     }
                                 });
                             });
+                            // Chunks that were skipped have left nothing that could be joined.
+                            if run.team.is_told() {
+                                return false;
+                            }
                             for &r in &phase.reduces {
                                 let fns = &self.reductions[r as usize].fns;
                                 let mut acc = fns.start();
@@ -250,7 +260,11 @@ impl TileProgram {
                                 }
                                 main.accs.add(r as usize).write(acc);
                             }
+                            true
                         });
+                        if !is_whole {
+                            return;
+                        }
                         main.lanes(0, 1);
                         main.finish_rows(&phase.reduces);
                         main.steps(&phase.after);
@@ -277,6 +291,9 @@ impl TileProgram {
                     unsafe {
                         self.frame(run, |frame| {
                             for chunk in part {
+                                if run.team.is_told() {
+                                    return;
+                                }
                                 frame.begin_tile(tile / per_row, first, n);
                                 frame.start(phase);
                                 let end = ((chunk + 1) * STEP_CHUNK).min(steps);
@@ -286,6 +303,10 @@ impl TileProgram {
                         });
                     }
                 });
+                // Chunks that were skipped have left nothing that could be joined.
+                if run.team.is_told() {
+                    return;
+                }
                 // SAFETY: as for `run`.
                 unsafe {
                     self.frame(run, |frame| {

@@ -1,6 +1,7 @@
 //! Threads only where they pay: decided by how long the work takes and by whether the helpers are awake.
 
 use crate::threads::Pool;
+use breakeven_ir::backend::Stop;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
@@ -26,6 +27,8 @@ pub(crate) struct Team<'a> {
     pub(crate) parallel: bool,
     /// What the work takes on one thread.
     pub(crate) ns: u64,
+    /// Who may tell them to stop. `None` is as quick as if there were no such thing.
+    pub(crate) stop: Option<&'a Stop>,
 }
 
 impl Team<'_> {
@@ -45,7 +48,30 @@ impl Team<'_> {
             }
             return;
         }
-        self.pool.run(chunks, &|chunk| work(count * chunk / chunks..count * (chunk + 1) / chunks));
+        self.pool.run(chunks, &|chunk| {
+            if !self.is_told() {
+                work(count * chunk / chunks..count * (chunk + 1) / chunks);
+            }
+        });
+    }
+
+    /// Is the work to stop? Then what it has made is of no use, and whatever is left may be skipped.
+    #[inline(always)]
+    pub(crate) fn is_told(&self) -> bool {
+        self.stop.is_some_and(Stop::is_told)
+    }
+
+    /// Calls `work` with pieces that make up a range, in order, until it is told to stop. Without anyone who could tell
+    /// there is one piece: loops that are too short to look in every turn pay nothing for it.
+    #[inline(always)]
+    pub(crate) fn pieces(&self, range: Range<usize>, each: usize, mut work: impl FnMut(Range<usize>)) {
+        let Some(stop) = self.stop else { return work(range) };
+        let mut at = range.start;
+        while at < range.end && !stop.is_told() {
+            let end = range.end.min(at + each.max(1));
+            work(at..end);
+            at = end;
+        }
     }
 }
 
@@ -97,23 +123,29 @@ impl Work {
         pool: &Pool,
         sleep: &Sleep,
         threads: bool,
+        stop: Option<&Stop>,
         work: impl FnOnce(Team<'_>) -> R,
     ) -> (R, bool) {
         let ns = self.ns();
         let parallel = threads && Team::pays(pool, sleep, ns);
+        let team = Team { pool, parallel, ns, stop };
         let run = self.runs.load(Ordering::Relaxed);
         // Tasks that run side by side would fight for the counter's cache line.
         if run >= 8 && !threads {
-            return (work(Team { pool, parallel, ns }), parallel);
+            return (work(team), parallel);
         }
         // Two runs at once may count as one: it is only about how often to look at the clock.
         self.runs.store(run.wrapping_add(1), Ordering::Relaxed);
         if run >= 8 && !run.is_multiple_of(64) {
-            return (work(Team { pool, parallel, ns }), parallel);
+            return (work(team), parallel);
         }
         let start = Instant::now();
-        let result = work(Team { pool, parallel, ns });
+        let result = work(team);
         let took = start.elapsed().as_nanos() as u64;
+        if team.is_told() {
+            // How long half of it took says nothing about the whole.
+            return (result, parallel);
+        }
         // Two threads rarely halve the time; counting the elapsed time of each keeps work that pays in parallel there.
         let alone = if parallel { took * pool.threads().min(4) as u64 } else { took };
         // The first run faults in memory and fills caches: it only counts if it was faster than the estimate.

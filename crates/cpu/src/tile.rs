@@ -3,6 +3,7 @@
 //! A lowered program and a range of its work enter from `schedule`; the plan's buffers are written.
 
 mod rare;
+mod whole_rows;
 
 use crate::kernels::reduce::{Acc, ColRowsFn};
 use crate::place::Place;
@@ -11,12 +12,12 @@ use crate::schedule::Run;
 use crate::shape::Form;
 use std::ops::Range;
 
-/// Rows up to this size are asked for one row ahead (softmax of 4096 x 512: 764-794 us instead of 804-903); of longer
-/// ones the hardware sees where they go.
-#[cfg(target_arch = "x86_64")]
-const PREFETCH_BYTES: usize = 8192;
 /// Most variables of a lowered kernel: eight axes, each cut a few times.
 const MAX_VARS: usize = 32;
+
+/// Elements between two looks whether the work is to stop, where a tile or a row is too short to look each time: 1 ms at
+/// most, with a body of the dearest functions.
+const LOOK_ELEMS: usize = 65_536;
 
 /// The working memory of one thread: pointer table, cells, slots and accumulators.
 pub(crate) struct Frame<'a> {
@@ -171,6 +172,13 @@ impl Frame<'_> {
     }
 
     pub(crate) unsafe fn column_steps(&mut self, body: &[Step], steps: Range<usize>) {
+        // Plain sums take four steps at once: the same ones whatever the pieces.
+        let each = (LOOK_ELEMS / self.n.max(1)).next_multiple_of(4).max(4);
+        // SAFETY: see the impl.
+        self.run.team.pieces(steps, each, |steps| unsafe { self.column_piece(body, steps) });
+    }
+
+    unsafe fn column_piece(&mut self, body: &[Step], steps: Range<usize>) {
         if let Some((rows, reduce, follow)) = self.program.plain_column_sum(body) {
             self.set_steps(steps.start);
             let stride = follow.place.coefficients[self.program.shape.loops.len()] as isize;
@@ -197,8 +205,9 @@ impl Frame<'_> {
     pub(crate) unsafe fn rows(&mut self, rows: Range<usize>) {
         let program = self.program;
         if program.whole_rows() {
+            let each = LOOK_ELEMS / program.lane_count.max(1);
             // SAFETY: see the impl.
-            return unsafe { self.single_tile_rows(rows) };
+            return self.run.team.pieces(rows, each, |rows| unsafe { self.single_tile_rows(rows) });
         }
         let tiles = program.tiles_per_row * program.step_count;
         for row in rows {
@@ -220,69 +229,15 @@ impl Frame<'_> {
         }
     }
 
-    /// Rows that are one tile each: pointers and lanes stay from phase to phase. What is computed beside the row is
-    /// single lanes, whatever the tile.
-    unsafe fn single_tile_rows(&mut self, rows: Range<usize>) {
-        let program = self.program;
-        self.lanes(0, program.lane_count);
-        self.position = 0;
-        let first = rows.start;
-        let follows = || program.outer.iter().chain(&program.inner);
-        // Rows of one loop are as far apart as the first two.
-        let even = program.shape.loops.len() == 1 && follows().all(|follow| follow.place.general.is_none());
-        for row in rows {
-            self.set_loops(row);
-            // SAFETY: see the impl; a pointer that goes on by its stride points to the element of the next row.
-            unsafe {
-                if even && row > first {
-                    for follow in follows() {
-                        let ptr = self.ptrs.add(follow.ptr as usize);
-                        *ptr = (*ptr).wrapping_offset(follow.place.coefficients[0] as isize * follow.width as isize);
-                    }
-                } else {
-                    self.follow(&program.outer);
-                    self.follow(&program.inner);
-                }
-                self.steps(&program.head);
-                for (number, phase) in program.phases.iter().enumerate() {
-                    self.start(phase);
-                    self.steps(&phase.body);
-                    if number == 0 {
-                        self.prefetch_next_row();
-                    }
-                    self.finish_rows(&phase.reduces);
-                    self.steps(&phase.after);
-                }
-            }
-        }
-    }
-
-    /// Asks for the memory of the next row while this one is computed with.
-    unsafe fn prefetch_next_row(&self) {
-        #[cfg(target_arch = "x86_64")]
-        for follow in &self.program.inner {
-            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-            let Some(last) = self.program.shape.loops.len().checked_sub(1) else { return };
-            let next = follow.place.coefficients[last] * follow.width as i64;
-            let bytes = self.program.lane_count * follow.width;
-            if next == bytes as i64 && bytes <= PREFETCH_BYTES {
-                // SAFETY: see the impl; a prefetch of any address is harmless.
-                unsafe {
-                    let row = (*self.ptrs.add(follow.ptr as usize)).wrapping_add(bytes);
-                    for line in 0..bytes / 64 {
-                        _mm_prefetch::<_MM_HINT_T1>(row.wrapping_add(line * 64).cast());
-                    }
-                }
-            }
-        }
-    }
-
     pub(crate) unsafe fn row_tiles(&mut self, body: &[Step], tiles: Range<usize>) {
         let program = self.program;
         let (per_row, lanes) = (program.tiles_per_row, program.lane_count);
         // Counted along rather than divided: two divisions cost as much as a short row.
         let (mut step, mut at) = if tiles.start == 0 { (0, 0) } else { (tiles.start / per_row, tiles.start % per_row) };
         for _ in tiles {
+            if self.run.team.is_told() {
+                return;
+            }
             let first = at * program.tile;
             self.set_steps(step);
             self.lanes(first, program.tile.min(lanes - first));

@@ -86,7 +86,7 @@ impl Gpu {
     /// Frees all idle buffers.
     pub fn compact(&self) -> Result<(), RunError> {
         let handle = self.session.handle()?;
-        self.session.ask(&handle, || 0, Command::Compact)
+        self.session.ask(&handle, || 0, None, Command::Compact)
     }
 
     /// What it did since it was opened.
@@ -125,7 +125,7 @@ impl Gpu {
         let mut stopped = None;
         let mut first = !budget.is_zero();
         while std::mem::take(&mut first) || begun.elapsed() < budget {
-            let taken = self.session.handle().and_then(|handle| self.session.ask(&handle, || COMPILING, step));
+            let taken = self.session.handle().and_then(|handle| self.session.ask(&handle, || COMPILING, None, step));
             match taken {
                 Ok(Step::Taken) => {}
                 Ok(Step::Done) => break,
@@ -256,9 +256,9 @@ impl Backend for Gpu {
         let handle = self.session.handle()?;
         let generation = handle.life.generation;
         let size = bytes.len() as u64;
-        let (mut upload, _) = self.session.upload(&handle, size)?;
+        let (mut upload, _) = self.session.upload(&handle, size, None)?;
         upload.write(0, bytes);
-        let kept = self.session.ask(&handle, || 0, |reply| Command::Keep { upload, bytes: size, reply })?;
+        let kept = self.session.ask(&handle, || 0, None, |reply| Command::Keep { upload, bytes: size, reply })?;
         let session = self.session.clone();
         Ok(Arc::new(DeviceBuffer { session, kept: Arc::new(kept), bytes: bytes.len(), generation }))
     }

@@ -199,7 +199,7 @@ fn results_can_stay_and_feed_the_next_batch() {
 }
 
 /// Takes about as long as asked for: 60,000 turns of a loop an element stay below Mesa's cap.
-fn slow(elems: usize) -> (Arc<Plan>, Lowered) {
+pub(crate) fn slow(elems: usize) -> (Arc<Plan>, Lowered) {
     let (plan, mut lowered) = doubling(elems);
     let source = module("spin(v)").replace(
         "@compute",

@@ -93,7 +93,7 @@ pub(crate) fn measure(session: &Arc<Session>, bytes: usize, samples: usize) -> R
             let command = |reply: crossbeam_channel::Sender<_>| {
                 Command::Do(Box::new(move |owner: &mut Owner| drop(reply.send(sample(owner)))))
             };
-            let (moved, ns) = session.ask(&handle, || 0, command)?;
+            let (moved, ns) = session.ask(&handle, || 0, None, command)?;
             host = moved;
             match ns {
                 None => missing.push((direction, way)),

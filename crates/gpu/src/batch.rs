@@ -10,9 +10,10 @@ use crate::job::{Done, Group, Job};
 use crate::layout::{Region, Spot};
 use crate::owner::Owner;
 use crate::params;
+use crate::session::check;
 use crate::stage::Binding;
 use crate::timing::STAMP_BYTES;
-use breakeven_ir::backend::{RunError, Timings};
+use breakeven_ir::backend::{RunError, Stop, Timings};
 use crossbeam_channel::Sender;
 use std::time::Instant;
 
@@ -50,6 +51,13 @@ pub(crate) struct InFlight {
     pub(crate) permit: Option<Permit>,
 }
 
+/// What is to be computed, and who may stop it before it is sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Order<'a> {
+    pub(crate) groups: &'a [Group],
+    pub(crate) stop: Option<&'a Stop>,
+}
+
 /// A submission as it was sent.
 struct Sent {
     index: wgpu::SubmissionIndex,
@@ -62,12 +70,19 @@ impl Owner {
     /// Sends a batch to the device, or its caller an error.
     pub(crate) fn start(&mut self, job: Job) {
         let begun = Instant::now();
-        let Job { groups, upload, upload_bytes, block_bytes, reply, permit } = job;
+        let Job { groups, upload, upload_bytes, block_bytes, reply, permit, stop } = job;
         self.driver.created = 0;
+        let order = Order { groups: &groups, stop: stop.as_ref() };
+        if let Err(error) = self.prepare(order) {
+            // Back to where they were before the caller hears of it.
+            drop((upload, permit));
+            let _ = reply.send(Err(error));
+            return;
+        }
         let mut blocks = Blocks { upload: upload.and_then(Upload::into_block), ..Blocks::default() };
         let mut timings = Timings { upload_bytes, ..Timings::default() };
         let mut slices = Vec::new();
-        let sent = self.send(&groups, &mut blocks, &mut slices, (upload_bytes, block_bytes), &mut timings);
+        let sent = self.send(order, &mut blocks, &mut slices, (upload_bytes, block_bytes), &mut timings);
         blocks.slices = slices;
         match sent {
             Ok(Sent { index, stamps, parts, submitted }) => {
@@ -77,23 +92,33 @@ impl Owner {
                 self.in_flight.push_back(flight);
             }
             Err(error) => {
-                self.discard(blocks);
+                match error {
+                    RunError::Stopped => self.reuse(blocks),
+                    _ => self.discard(blocks),
+                }
+                drop(permit);
                 let _ = reply.send(Err(error));
             }
         }
     }
 
+    /// Compiles what is needed. A batch may have waited behind others, or for its compiler: if nobody wants it any more,
+    /// it is not sent.
+    fn prepare(&mut self, order: Order<'_>) -> Result<(), RunError> {
+        check(order.stop)?;
+        order.groups.iter().try_for_each(|group| self.ready(&group.core))?;
+        check(order.stop)
+    }
+
     fn send(
         &mut self,
-        groups: &[Group],
+        order: Order<'_>,
         blocks: &mut Blocks,
         slices: &mut Vec<Block>,
         (upload_bytes, block_bytes): (u64, u64),
         timings: &mut Timings,
     ) -> Result<Sent, RunError> {
-        for group in groups {
-            self.ready(&group.core)?;
-        }
+        let groups = order.groups;
         self.place(groups, blocks, upload_bytes, block_bytes)?;
         timings.uploads = u32::from(blocks.upload.is_some());
         timings.kernels = groups.iter().map(|group| group.core.plan.kernels.len() as u32).sum();
@@ -102,7 +127,7 @@ impl Owner {
 
         let mut recording = copies_in(groups, blocks, upload_bytes);
         if predicted_ns > self.dispatch_limit_ns {
-            parts = self.run_parts(groups, blocks, slices, parts, &mut recording, timings)?;
+            parts = self.run_parts(order, blocks, slices, parts, &mut recording, timings)?;
         }
         recording.dispatches = self.dispatches(groups, blocks, slices, &parts, timings)?;
         recording.after = copies_out(groups, blocks, block_bytes);
@@ -299,3 +324,7 @@ pub(crate) fn count(timings: &mut Timings, recording: &Recording<'_>) {
     timings.submits += 1;
     timings.passes += u32::from(!recording.dispatches.is_empty());
 }
+
+#[cfg(test)]
+#[path = "batch_tests.rs"]
+mod tests;

@@ -1,11 +1,11 @@
 //! Long work in pieces: whatever is predicted to take longer than the limit of one submission is cut by units into
 //! several, each measured before the next, so that no operating system's watchdog fires.
 
-use crate::batch::{Blocks, count};
+use crate::batch::{Blocks, Order, count};
 use crate::buffers::Block;
 use crate::encode::Recording;
-use crate::job::Group;
 use crate::owner::Owner;
+use crate::session::check;
 use crate::stage::Stage;
 use breakeven_ir::backend::{RunError, Timings};
 use std::collections::VecDeque;
@@ -22,10 +22,11 @@ pub(crate) struct Part {
 }
 
 impl Owner {
-    /// Runs parts of work, submission after submission, until what is left fits into one: that is returned.
+    /// Runs parts of work, submission after submission, until what is left fits into one: that is returned. Told to stop,
+    /// it sends no more of them; nothing is under way then.
     pub(crate) fn run_parts(
         &mut self,
-        groups: &[Group],
+        Order { groups, stop }: Order<'_>,
         blocks: &Blocks,
         slices: &mut Vec<Block>,
         parts: Vec<Part>,
@@ -61,6 +62,7 @@ impl Owner {
                 self.learn(&now, ns);
                 now.clear();
                 slices.drain(..).for_each(|block| self.driver.pool.give(block, None));
+                check(stop)?;
                 room_ns = self.dispatch_limit_ns;
             }
         }

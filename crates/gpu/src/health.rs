@@ -3,6 +3,8 @@
 //! Everything here is read and written without a call into the driver, so that a watchdog can decide while the owner
 //! thread hangs in it. A lost life stays lost; a rebuilt device is a new life with the next generation.
 
+use crate::session::next_look;
+use breakeven_ir::backend::Stop;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -160,19 +162,20 @@ impl Life {
         drained.clamp(2, 4 * u64::from(at_first.max(1))) as u32
     }
 
-    /// Waits until there is room for another batch, until `deadline` or loss.
+    /// Waits until there is room for another batch, until `deadline`, loss or a stop.
     pub(crate) fn enter(
         self: &Arc<Life>,
         limit: impl Fn() -> u32,
         predicted_ns: u64,
         deadline: Instant,
+        stop: Option<&Stop>,
     ) -> Option<Permit> {
         let mut pending = lock(&self.pending);
         while pending.batches >= limit() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || self.is_lost() {
+            if Instant::now() >= deadline || self.is_lost() || stop.is_some_and(Stop::is_told) {
                 return None;
             }
+            let left = next_look(stop, deadline).saturating_duration_since(Instant::now());
             // Woken by a permit that ends; now and then anyway, since a loss is announced without the lock.
             let nap = left.min(Duration::from_millis(50));
             pending = self.drained.wait_timeout(pending, nap).unwrap_or_else(PoisonError::into_inner).0;

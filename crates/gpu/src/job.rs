@@ -6,7 +6,7 @@ use crate::layout::{Layout, Region};
 use crate::owner::Handle;
 use crate::owner::Owner;
 use crate::stage::Lowered;
-use breakeven_ir::backend::{RunError, Timings};
+use breakeven_ir::backend::{RunError, Stop, Timings};
 use breakeven_ir::plan::Plan;
 use crossbeam_channel::Sender;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -134,6 +134,8 @@ pub(crate) struct Job {
     pub(crate) reply: Sender<Result<Done, RunError>>,
     /// Held until the batch is done, also if its caller has given up. Trials of the owner's own have none.
     pub(crate) permit: Option<Permit>,
+    /// Whoever may tell it to stop before the device has it.
+    pub(crate) stop: Option<Stop>,
 }
 
 /// A batch's results.

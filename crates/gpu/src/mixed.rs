@@ -131,8 +131,8 @@ fn run_part(
     let upload_bytes = upload.end;
     let work: u64 = laid.iter().flat_map(|laid| &laid.many.work).sum();
     let predicted_ns = assumed_ns(work);
-    let permit = session.enter(&handle, predicted_ns, begun)?;
-    let (mut memory, created) = session.upload(&handle, upload_bytes)?;
+    let permit = session.enter(&handle, predicted_ns, begun, None)?;
+    let (mut memory, created) = session.upload(&handle, upload_bytes, None)?;
     for laid in &mut laid {
         fill(tasks, laid, &mut memory);
         // Every binding of an input shows all of the upload.
@@ -146,9 +146,9 @@ fn run_part(
         Group { core, layout: laid.layout.clone(), residents: Vec::new(), many: Some(many) }
     });
     let groups = groups.collect();
-    let job =
-        |reply| Job { groups, upload: Some(memory), upload_bytes, block_bytes: block.end, reply, permit: Some(permit) };
-    let done = session.ask(&handle, || predicted_ns, |reply| Command::Run(Box::new(job(reply))))?;
+    let (upload, block_bytes, permit) = (Some(memory), block.end, Some(permit));
+    let job = |reply| Job { groups, upload, upload_bytes, block_bytes, reply, permit, stop: None };
+    let done = session.ask(&handle, || predicted_ns, None, |reply| Command::Run(Box::new(job(reply))))?;
     let read = done.read.as_ref().map_or(&[][..], |read| read.bytes());
     laid.iter().for_each(|laid| hand_out(tasks, laid, read, results, failed));
     let kernels = part.iter().map(|task| tasks[*task].plan.core.plan.kernels.len() as u32).sum();

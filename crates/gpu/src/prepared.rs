@@ -3,14 +3,14 @@
 //! Inputs are copied by the caller into mapped memory of the pool, so no borrowed memory ever leaves it. Results are
 //! copied out of mapped memory, or left there and handed over as they are.
 
-use crate::buffers::{Kept, Readback};
+use crate::buffers::{Kept, Readback, Upload};
 use crate::health::lock;
 use crate::job::{Command, Core, Done, Group, Job};
 use crate::layout::{Layout, Packer};
 use crate::mixed;
 use crate::owner::Handle;
-use crate::session::Session;
-use breakeven_ir::backend::{Made, Prepared, Resident, RunError, Source, Timings};
+use crate::session::{Session, check};
+use breakeven_ir::backend::{Made, Prepared, Resident, RunError, Source, Stop, Timings};
 use breakeven_ir::plan::Plan;
 use breakeven_ir::{Buffer, HostBytes};
 use std::any::Any;
@@ -33,8 +33,9 @@ impl Drop for GpuPlan {
 
 impl GpuPlan {
     /// Runs one batch; the results are still in the device's hands.
-    fn execute(&self, inputs: &[Source<'_>], stay: bool) -> Result<(Arc<Layout>, Done), RunError> {
+    fn execute(&self, inputs: &[Source<'_>], stay: bool, stop: Option<&Stop>) -> Result<(Arc<Layout>, Done), RunError> {
         let begun = Instant::now();
+        check(stop)?;
         let (session, core) = (&self.session, &self.core);
         let mut layout = if stay { core.stay_layout() } else { &core.layout }.clone();
         let nothing_to_do = core.lowered.stages.iter().all(|stage| stage.units == 0);
@@ -47,21 +48,22 @@ impl GpuPlan {
             layout = Arc::new(without(&layout, &residents));
         }
         let predicted_ns = || core.estimate_ns.load(Relaxed);
-        let permit = self.session.enter(&handle, predicted_ns(), begun)?;
+        let permit = self.session.enter(&handle, predicted_ns(), begun, stop)?;
         let (mut upload, mut created) = (None, false);
         if layout.upload_bytes > 0 {
-            let (mut block, is_new) = session.upload(&handle, layout.upload_bytes)?;
+            let (mut block, is_new) = session.upload(&handle, layout.upload_bytes, stop)?;
             for (region, source) in layout.inputs.iter().zip(inputs) {
                 if let Some(region) = region {
-                    block.write(region.offset as usize, source.try_bytes()?);
+                    copy_in(&mut block, region.offset as usize, source.try_bytes()?, stop)?;
                 }
             }
             (upload, created) = (Some(block), is_new);
         }
         let group = Group { core: core.clone(), layout: layout.clone(), residents, many: None };
         let (upload_bytes, block_bytes) = (layout.upload_bytes, layout.block_bytes);
-        let job = |reply| Job { groups: vec![group], upload, upload_bytes, block_bytes, reply, permit: Some(permit) };
-        let mut done = session.ask(&handle, predicted_ns, |reply| Command::Run(Box::new(job(reply))))?;
+        let (groups, permit, kept) = (vec![group], Some(permit), stop.cloned());
+        let job = |reply| Job { groups, upload, upload_bytes, block_bytes, reply, permit, stop: kept };
+        let mut done = session.ask(&handle, predicted_ns, stop, |reply| Command::Run(Box::new(job(reply))))?;
         done.timings.created += u32::from(created);
         done.timings.total_ns = begun.elapsed().as_nanos() as u64;
         if core.lowered.status
@@ -91,6 +93,74 @@ impl GpuPlan {
         }
         Ok(residents)
     }
+
+    /// Runs one batch into the caller's memory.
+    fn run_into(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]], stop: Option<&Stop>) -> Result<Timings, RunError> {
+        let begun = Instant::now();
+        let sources: Vec<Source<'_>> = inputs.iter().map(|bytes| Source::Bytes(bytes)).collect();
+        let (layout, done) = self.execute(&sources, false, stop)?;
+        let mut timings = done.timings;
+        if let Some(read) = &done.read {
+            for (region, output) in layout.outputs.iter().zip(outputs) {
+                let from = region.offset as usize;
+                copy_out(&read.bytes()[from..from + region.bytes as usize], output, stop)?;
+            }
+        }
+        timings.total_ns = begun.elapsed().as_nanos() as u64;
+        Ok(timings)
+    }
+
+    /// Runs one batch; its results are handed over where they are.
+    fn make(&self, inputs: &[Source<'_>], stay: bool, stop: Option<&Stop>) -> Result<(Vec<Made>, Timings), RunError> {
+        let generation = self.session.generation();
+        let (layout, done) = self.execute(inputs, stay, stop)?;
+        let sizes = layout.outputs.iter().map(|region| region.bytes as usize);
+        let made = match done.read {
+            _ if stay => {
+                let session = &self.session;
+                let value = |(kept, bytes): (Kept, usize)| DeviceBuffer {
+                    session: session.clone(),
+                    kept: Arc::new(kept),
+                    bytes,
+                    generation,
+                };
+                done.kept.into_iter().zip(sizes).map(|pair| Made::Resident(Arc::new(value(pair)))).collect()
+            }
+            // Nothing was run: there is nothing in the results.
+            None => sizes.map(|bytes| Made::Host(zeros(bytes))).collect(),
+            Some(read) => {
+                let whole = host(read, lock(&self.session.quirks).slow_mapped_reads);
+                let part = |region: &crate::layout::Region| {
+                    let from = region.offset as usize;
+                    Made::Host(whole.slice(from..from + region.bytes as usize).unwrap_or_else(|| zeros(0)))
+                };
+                layout.outputs.iter().map(part).collect()
+            }
+        };
+        Ok((made, done.timings))
+    }
+}
+
+/// Bytes that are copied between two looks at a stop: about 1 ms.
+const COPIED: usize = 4 << 20;
+
+/// Copies an input to where the device finds it.
+fn copy_in(block: &mut Upload, offset: usize, bytes: &[u8], stop: Option<&Stop>) -> Result<(), RunError> {
+    for (number, piece) in bytes.chunks(COPIED).enumerate() {
+        check(stop)?;
+        block.write(offset + number * COPIED, piece);
+    }
+    Ok(())
+}
+
+/// Copies a result to its caller.
+fn copy_out(from: &[u8], to: &mut [u8], stop: Option<&Stop>) -> Result<(), RunError> {
+    assert_eq!(from.len(), to.len(), "an output's size was not checked");
+    for (from, to) in from.chunks(COPIED).zip(to.chunks_mut(COPIED)) {
+        check(stop)?;
+        to.copy_from_slice(from);
+    }
+    Ok(())
 }
 
 /// The layout without room for inputs that lie on the device.
@@ -111,10 +181,12 @@ impl Session {
         handle: &Handle,
         predicted_ns: u64,
         begun: Instant,
+        stop: Option<&Stop>,
     ) -> Result<crate::health::Permit, RunError> {
         let (life, config) = (&handle.life, &self.config);
         let limit = || life.pending_limit(config.max_pending, config.sync_timeout);
-        life.enter(limit, predicted_ns, begun + config.sync_timeout).ok_or_else(|| self.gave_up(handle, begun))
+        let permit = life.enter(limit, predicted_ns, begun + config.sync_timeout, stop);
+        permit.ok_or_else(|| check(stop).err().unwrap_or_else(|| self.gave_up(handle, begun)))
     }
 }
 
@@ -124,18 +196,17 @@ impl Prepared for GpuPlan {
     }
 
     fn run(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]], _threads: bool) -> Result<Timings, RunError> {
-        let begun = Instant::now();
-        let sources: Vec<Source<'_>> = inputs.iter().map(|bytes| Source::Bytes(bytes)).collect();
-        let (layout, done) = self.execute(&sources, false)?;
-        let mut timings = done.timings;
-        if let Some(read) = &done.read {
-            for (region, output) in layout.outputs.iter().zip(outputs) {
-                let from = region.offset as usize;
-                output.copy_from_slice(&read.bytes()[from..from + region.bytes as usize]);
-            }
-        }
-        timings.total_ns = begun.elapsed().as_nanos() as u64;
-        Ok(timings)
+        self.run_into(inputs, outputs, None)
+    }
+
+    fn run_until(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        _threads: bool,
+        stop: &Stop,
+    ) -> Result<Timings, RunError> {
+        self.run_into(inputs, outputs, Some(stop))
     }
 
     fn run_tasks(
@@ -164,32 +235,16 @@ impl Prepared for GpuPlan {
     }
 
     fn run_batch(&self, inputs: &[Source<'_>], stay: bool) -> Result<(Vec<Made>, Timings), RunError> {
-        let generation = self.session.generation();
-        let (layout, done) = self.execute(inputs, stay)?;
-        let sizes = layout.outputs.iter().map(|region| region.bytes as usize);
-        let made = match done.read {
-            _ if stay => {
-                let session = &self.session;
-                let value = |(kept, bytes): (Kept, usize)| DeviceBuffer {
-                    session: session.clone(),
-                    kept: Arc::new(kept),
-                    bytes,
-                    generation,
-                };
-                done.kept.into_iter().zip(sizes).map(|pair| Made::Resident(Arc::new(value(pair)))).collect()
-            }
-            // Nothing was run: there is nothing in the results.
-            None => sizes.map(|bytes| Made::Host(zeros(bytes))).collect(),
-            Some(read) => {
-                let whole = host(read, lock(&self.session.quirks).slow_mapped_reads);
-                let part = |region: &crate::layout::Region| {
-                    let from = region.offset as usize;
-                    Made::Host(whole.slice(from..from + region.bytes as usize).unwrap_or_else(|| zeros(0)))
-                };
-                layout.outputs.iter().map(part).collect()
-            }
-        };
-        Ok((made, done.timings))
+        self.make(inputs, stay, None)
+    }
+
+    fn run_batch_until(
+        &self,
+        inputs: &[Source<'_>],
+        stay: bool,
+        stop: &Stop,
+    ) -> Result<(Vec<Made>, Timings), RunError> {
+        self.make(inputs, stay, Some(stop))
     }
 
     fn is_ready(&self) -> bool {
@@ -260,7 +315,7 @@ impl Resident for DeviceBuffer {
         }
         let handle = self.session.handle()?;
         let (kept, bytes) = (self.kept.clone(), self.bytes as u64);
-        let read = self.session.ask(&handle, || 0, |reply| Command::Fetch { kept, bytes, reply })?;
+        let read = self.session.ask(&handle, || 0, None, |reply| Command::Fetch { kept, bytes, reply })?;
         let whole = host(read, lock(&self.session.quirks).slow_mapped_reads);
         Ok(whole.slice(0..self.bytes).unwrap_or(whole))
     }

@@ -83,6 +83,21 @@ impl Owner {
         }
     }
 
+    /// Blocks of a batch that was stopped between submissions: the device has done with all of them, and they serve again.
+    pub(crate) fn reuse(&self, blocks: Blocks) {
+        let Blocks { upload, inputs, outputs, readback, privates, slices } = blocks;
+        if let Some(upload) = upload {
+            upload.buffer.map_async(wgpu::MapMode::Write, .., |_| {});
+            let mapped = self.wait(&self.driver.queue.submit([]));
+            match mapped {
+                Ok(()) => self.give_upload(upload),
+                Err(_) => self.driver.pool.forget(upload),
+            }
+        }
+        let rest = privates.into_iter().flatten().chain(slices).chain(inputs).chain(outputs).chain(readback);
+        rest.for_each(|block| self.driver.pool.give(block, None));
+    }
+
     /// An upload that the device is done with waits, mapped, for the next caller.
     pub(crate) fn give_upload(&self, block: Block) {
         match block.buffer.get_mapped_range_mut(..) {

@@ -26,7 +26,7 @@ fn on_owner<T: Send + 'static>(gpu: &Gpu, work: impl FnOnce(&mut Owner) -> T + S
     let command = |reply: crossbeam_channel::Sender<_>| {
         Command::Do(Box::new(move |owner: &mut Owner| drop(reply.send(Ok(work(owner))))))
     };
-    gpu.session.ask(&handle, || 0, command).expect("answers")
+    gpu.session.ask(&handle, || 0, None, command).expect("answers")
 }
 
 #[test]

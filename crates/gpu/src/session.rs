@@ -14,8 +14,8 @@ use crate::stage::{Limits, Variants};
 use crate::store::{Found, Store};
 use crate::tally::Tally;
 use crate::tune::Tuner;
-use breakeven_ir::backend::RunError;
-use crossbeam_channel::{Sender, bounded, select};
+use breakeven_ir::backend::{RunError, Stop};
+use crossbeam_channel::{SendTimeoutError, Sender, bounded, select};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -29,6 +29,9 @@ const COMPILING: Duration = Duration::from_secs(5);
 
 /// How long the last user waits for the owner thread to end.
 const FAREWELL: Duration = Duration::from_millis(500);
+
+/// How often a caller that may be told to stop looks while it waits.
+pub(crate) const LOOK: Duration = Duration::from_millis(2);
 
 /// An opened device.
 pub(crate) struct Session {
@@ -116,7 +119,7 @@ impl Session {
         // On its first day with a driver it waits for the driver's compiler, whatever timeout is set for batches.
         let compiling = COMPILING.saturating_sub(self.config.sync_timeout).as_nanos() as u64;
         let work = |reply: Sender<_>| Command::Do(Box::new(move |owner| drop(reply.send(test(owner)))));
-        let quirks = self.ask(&handle, || compiling, work)?;
+        let quirks = self.ask(&handle, || compiling, None, work)?;
         let ns = begun.elapsed().as_nanos() as u64;
         self.tally.tested(ns);
         store.update(|memory| memory.quirks = Some(Found::new(&quirks, ns)));
@@ -149,11 +152,13 @@ impl Session {
     }
 
     /// Sends a command and waits for its answer: for the timeout and what the work is predicted to take, which may be
-    /// learned meanwhile.
+    /// learned meanwhile; or until it is told to stop. Then, too, the command is left behind, and no strike is counted:
+    /// the device did nothing wrong.
     pub(crate) fn ask<T>(
         self: &Arc<Session>,
         handle: &Handle,
         predicted_ns: impl Fn() -> u64,
+        stop: Option<&Stop>,
         command: impl FnOnce(Sender<Result<T, RunError>>) -> Command,
     ) -> Result<T, RunError> {
         let begun = Instant::now();
@@ -161,14 +166,22 @@ impl Session {
         let (_, pending_ns) = handle.life.pending();
         let deadline = || begun + self.config.sync_timeout + Duration::from_nanos(predicted_ns().max(pending_ns));
         let (reply, answer) = bounded(1);
-        if handle.commands.send_deadline(command(reply), deadline()).is_err() {
-            return Err(self.gave_up(handle, begun));
+        let mut command = command(reply);
+        loop {
+            check(stop)?;
+            let until = next_look(stop, deadline());
+            match handle.commands.send_deadline(command, until) {
+                Ok(()) => break,
+                Err(SendTimeoutError::Timeout(back)) if until < deadline() => command = back,
+                Err(_) => return Err(self.gave_up(handle, begun)),
+            }
         }
         if let Some(answer) = lookout::soon(&answer, begun, predicted_ns()) {
             return answer;
         }
         loop {
-            let until = deadline();
+            check(stop)?;
+            let until = next_look(stop, deadline());
             select! {
                 recv(answer) -> answer => return answer.unwrap_or_else(|_| Err(self.lost(&handle.life))),
                 recv(handle.life.ended) -> _ => {
@@ -196,10 +209,15 @@ impl Session {
     }
 
     /// Mapped memory to fill; `true` if it had to be created.
-    pub(crate) fn upload(self: &Arc<Session>, handle: &Handle, bytes: u64) -> Result<(Upload, bool), RunError> {
+    pub(crate) fn upload(
+        self: &Arc<Session>,
+        handle: &Handle,
+        bytes: u64,
+        stop: Option<&Stop>,
+    ) -> Result<(Upload, bool), RunError> {
         match handle.pool.take_upload(bytes) {
             Some(upload) => Ok((upload, false)),
-            None => Ok((self.ask(handle, || 0, |reply| Command::Upload { bytes, reply })?, true)),
+            None => Ok((self.ask(handle, || 0, stop, |reply| Command::Upload { bytes, reply })?, true)),
         }
     }
 
@@ -223,6 +241,16 @@ impl Session {
         // Without a thread to be had the device stays lost, and others serve.
         let _ = std::thread::Builder::new().name("breakeven rebuild".into()).spawn(rebuild);
     }
+}
+
+/// Was it told to stop, if there is anyone to tell?
+pub(crate) fn check(stop: Option<&Stop>) -> Result<(), RunError> {
+    stop.map_or(Ok(()), Stop::check)
+}
+
+/// When someone who waits has to look up: at the deadline, or earlier if it may be told to stop.
+pub(crate) fn next_look(stop: Option<&Stop>, deadline: Instant) -> Instant {
+    if stop.is_some() { deadline.min(Instant::now() + LOOK) } else { deadline }
 }
 
 fn limits(info: &AdapterInfo, quirks: &Quirks) -> Limits {

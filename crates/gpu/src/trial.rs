@@ -65,7 +65,7 @@ impl Owner {
         let (upload_bytes, block_bytes) = (layout.upload_bytes, layout.block_bytes);
         let (reply, answer) = bounded(1);
         let groups = vec![Group { core: core.clone(), layout, residents: Vec::new(), many: None }];
-        self.start(Job { groups, upload: Some(upload), upload_bytes, block_bytes, reply, permit: None });
+        self.start(Job { groups, upload: Some(upload), upload_bytes, block_bytes, reply, permit: None, stop: None });
         Ok(answer)
     }
 

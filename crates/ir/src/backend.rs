@@ -2,6 +2,7 @@
 
 mod api;
 mod error;
+mod host;
 mod launch;
 mod report;
 mod stop;
@@ -9,6 +10,7 @@ mod transfer;
 
 pub use api::Api;
 pub use error::RunError;
+pub use host::on_host;
 pub use launch::Launch;
 pub use report::{Health, Status, Timings};
 pub use stop::Stop;
@@ -210,17 +212,7 @@ pub trait Prepared: Send + Sync {
     /// Runs one batch whose inputs may lie on the device already. Results come in the order of the buffers placed as
     /// outputs; with `stay` they remain on the device if it has memory of its own.
     fn run_batch(&self, inputs: &[Source<'_>], _stay: bool) -> Result<(Vec<Made>, Timings), RunError> {
-        let bytes: Vec<&[u8]> = inputs.iter().map(Source::bytes).collect();
-        let sizes = self.plan().output_buffers().map(crate::plan::BufferInfo::bytes);
-        let mut words: Vec<(Vec<u32>, usize)> = sizes.map(|size| (vec![0u32; size.div_ceil(4)], size)).collect();
-        let mut slices: Vec<&mut [u8]> =
-            words.iter_mut().map(|(words, size)| &mut bytemuck::cast_slice_mut(words)[..*size]).collect();
-        let timings = self.run(&bytes, &mut slices, true)?;
-        let made = words.into_iter().map(|(words, size)| {
-            let buffer = Buffer::from_vec(words);
-            Made::Host(buffer.slice(0..size).unwrap_or(buffer))
-        });
-        Ok((made.collect(), timings))
+        on_host(self.plan(), inputs, |inputs, outputs| self.run(inputs, outputs, true))
     }
 
     /// As [`Prepared::run_batch`], unless and until it is told to stop: see [`Prepared::run_until`].

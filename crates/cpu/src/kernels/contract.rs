@@ -1,6 +1,7 @@
 //! Matrix products: GEMM from proven crates for large ones, an unpacked kernel of plain loops for small ones.
 
 use crate::level::{Level, leveled};
+use breakeven_ir::backend::Stop;
 
 /// A matrix in memory: base address and strides in elements.
 #[derive(Clone, Copy)]
@@ -26,10 +27,21 @@ pub(crate) struct Gemm {
 /// 654-871 us with packing.
 const SMALL: usize = 64 * 64 * 64;
 
+/// Steps along k that faer's GEMM sums before it adds to the result, whatever the product: its own number.
+const DEPTH: usize = 512;
+/// Multiply-adds of a block between two looks at a stop: 1.6 ms at 170 GFLOP/s. As 512 x 512 x 512 its operands are packed
+/// again at a cost of a few percent.
+const BLOCK: usize = 512 * 512 * 512;
+/// A block's rows and columns are never fewer, or half of it where they are cut evenly: the `gemm` crate sums along k in other
+/// steps up to 64 x 64, and in yet others up to 256 elements, which a product of few rows or columns must not come to.
+const LEAST_SIDE: usize = 192;
+const LEAST_THIN: usize = 520;
+const THIN: usize = 8;
+
 /// # Safety
 /// The matrices are readable and `dst` is writable over their extents, and `dst` overlaps neither.
 pub(crate) unsafe fn gemm(level: Level, g: &Gemm) {
-    if g.m * g.n * g.k <= SMALL && g.right.column == 1 && g.n >= 8 {
+    if g.is_small() {
         // SAFETY: passed on.
         unsafe { small(level, g) };
         return;
@@ -37,9 +49,81 @@ pub(crate) unsafe fn gemm(level: Level, g: &Gemm) {
     #[cfg(target_arch = "x86_64")]
     if level != Level::Portable {
         // SAFETY: passed on; the level says that the CPU has the instructions.
-        unsafe { packed_x86(level, g) };
+        unsafe { packed_x86(level, g, false) };
         return;
     }
+    // SAFETY: passed on.
+    unsafe { packed_portable(g) };
+}
+
+/// As [`gemm`], block by block, as long as nobody tells it to stop. The elements are the same to the last bit: each is
+/// summed along k in the same order in every block, and k is cut only where it is cut anyway.
+///
+/// # Safety
+/// As for [`gemm`].
+pub(crate) unsafe fn gemm_until(level: Level, g: &Gemm, stop: &Stop) {
+    #[cfg(target_arch = "x86_64")]
+    let packed_x86 = (level != Level::Portable).then_some(packed_x86);
+    #[cfg(not(target_arch = "x86_64"))]
+    let packed_x86 = None::<unsafe fn(Level, &Gemm, bool)>;
+    if g.is_small() || g.k == 0 {
+        if !stop.is_told() {
+            // SAFETY: passed on.
+            unsafe { gemm(level, g) };
+        }
+        return;
+    }
+    let depth = if packed_x86.is_some() { DEPTH.min(g.k) } else { g.k };
+    let least = if g.m.min(g.n) < THIN { LEAST_THIN } else { LEAST_SIDE };
+    let side = (BLOCK / depth).isqrt().max(least);
+    let (rows, columns) = (g.m.div_ceil(side), g.n.div_ceil(side));
+    for at in 0..rows * columns {
+        let (row, column) = (at / columns, at % columns);
+        let (i, j) = (g.m * row / rows, g.n * column / columns);
+        let (m, n) = (g.m * (row + 1) / rows - i, g.n * (column + 1) / columns - j);
+        let mut p = 0;
+        while p < g.k && !stop.is_told() {
+            let k = depth.min(g.k - p);
+            // SAFETY: passed on; the block is inside the product.
+            unsafe {
+                let block = Gemm { m, n, k, ..g.from(i, j, p) };
+                match packed_x86 {
+                    Some(packed) => packed(level, &block, p > 0),
+                    None => packed_portable(&block),
+                }
+            }
+            p += k;
+        }
+    }
+}
+
+impl Gemm {
+    fn is_small(&self) -> bool {
+        self.m * self.n * self.k <= SMALL && self.right.column == 1 && self.n >= 8
+    }
+
+    /// The product from row `i` and column `j` of the result and step `p` of the sums on.
+    ///
+    /// # Safety
+    /// These are inside.
+    unsafe fn from(&self, i: usize, j: usize, p: usize) -> Gemm {
+        let (i, j, p) = (i as isize, j as isize, p as isize);
+        let at = |matrix: Matrix, row: isize, column: isize| Matrix {
+            // SAFETY: the caller's element is inside the matrix.
+            base: unsafe { matrix.base.offset(row * matrix.row + column * matrix.column) },
+            ..matrix
+        };
+        // SAFETY: as above.
+        let dst = unsafe { self.dst.offset(i * self.dst_row + j) };
+        Gemm { left: at(self.left, i, p), right: at(self.right, p, j), dst, ..*self }
+    }
+}
+
+/// GEMM from the `gemm` crate, where there is no AVX2.
+///
+/// # Safety
+/// As for [`gemm`].
+unsafe fn packed_portable(g: &Gemm) {
     // SAFETY: passed on; strides and extents are those of the matrices.
     unsafe {
         gemm_f32::gemm::f32::get_gemm_fn()(
@@ -66,12 +150,13 @@ pub(crate) unsafe fn gemm(level: Level, g: &Gemm) {
     }
 }
 
-/// faer's kernels in assembly: 170-180 GFLOP/s on one AVX-512 core where the `gemm` crate reaches 92-110.
+/// faer's kernels in assembly: 170-180 GFLOP/s on one AVX-512 core where the `gemm` crate reaches 92-110. With `add` the
+/// product is added to what is there.
 ///
 /// # Safety
 /// As for [`gemm`], on a CPU of that level.
 #[cfg(target_arch = "x86_64")]
-unsafe fn packed_x86(level: Level, g: &Gemm) {
+unsafe fn packed_x86(level: Level, g: &Gemm, add: bool) {
     use private_gemm_x86::{Accum, DType, DstKind, IType, InstrSet, gemm};
     let instructions = if level == Level::Avx512 { InstrSet::Avx512 } else { InstrSet::Avx256 };
     let one = 1f32;
@@ -91,7 +176,7 @@ unsafe fn packed_x86(level: Level, g: &Gemm) {
             null,
             null,
             DstKind::Full,
-            Accum::Replace,
+            if add { Accum::Add } else { Accum::Replace },
             g.left.base.cast(),
             g.left.row,
             g.left.column,

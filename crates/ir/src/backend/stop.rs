@@ -1,26 +1,28 @@
 //! A wish that work stop: whoever waits for it enters, whoever runs it looks.
 
 use super::RunError;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells work to stop. Whoever runs it looks between kernels, tiles and tasks.
+/// Tells work to stop. Whoever runs it looks between kernels, tiles and tasks. Clones are the same wish: work that outlives
+/// its caller keeps one.
 ///
 /// ```
 /// use breakeven_ir::backend::{RunError, Stop};
 /// let stop = Stop::new();
 /// assert_eq!(stop.check(), Ok(()));
-/// stop.stop();
+/// stop.clone().stop();
 /// assert_eq!(stop.check(), Err(RunError::Stopped));
 /// ```
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Stop {
-    told: AtomicBool,
+    told: Arc<AtomicBool>,
 }
 
 impl Stop {
     /// Nothing is to be stopped yet.
-    pub const fn new() -> Stop {
-        Stop { told: AtomicBool::new(false) }
+    pub fn new() -> Stop {
+        Stop::default()
     }
 
     /// The work is to stop.
