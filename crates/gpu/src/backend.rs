@@ -7,8 +7,10 @@ use crate::config::GpuConfig;
 use crate::error::GpuError;
 use crate::health::lock;
 use crate::job::{Command, Core};
+use crate::launch;
 use crate::layout::{Layout, Spot};
 use crate::lower;
+use crate::memory;
 use crate::mixed;
 use crate::owner::Owner;
 use crate::prepared::{DeviceBuffer, GpuPlan};
@@ -17,7 +19,7 @@ use crate::stage::Lowered;
 use crate::tally::Counters;
 use crate::tune::Step;
 use crate::tune_report::TuneReport;
-use breakeven_ir::backend::{Backend, Health, Prepared, Resident, RunError, Task, Timings, Transfer};
+use breakeven_ir::backend::{Backend, Health, Launch, Prepared, Resident, RunError, Task, Timings, Transfer};
 use breakeven_ir::plan::Plan;
 use crossbeam_channel::Sender;
 use std::collections::{HashMap, VecDeque};
@@ -261,6 +263,22 @@ impl Backend for Gpu {
         let kept = self.session.ask(&handle, || 0, None, |reply| Command::Keep { upload, bytes: size, reply })?;
         let session = self.session.clone();
         Ok(Arc::new(DeviceBuffer { session, kept: Arc::new(kept), bytes: bytes.len(), generation }))
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Arc<dyn Resident>, RunError> {
+        memory::allocate(&self.session, bytes)
+    }
+
+    fn write(&self, to: &Arc<dyn Resident>, offset: usize, bytes: &[u8]) -> Result<(), RunError> {
+        memory::write(&self.session, to, offset, bytes)
+    }
+
+    fn read(&self, from: &Arc<dyn Resident>, offset: usize, into: &mut [u8]) -> Result<(), RunError> {
+        memory::read(&self.session, from, offset, into)
+    }
+
+    fn launch(&self, launch: &Launch<'_>) -> Result<Timings, RunError> {
+        launch::run(&self.session, launch)
     }
 
     fn transfers(&self, bytes: usize, samples: usize) -> Result<Vec<Transfer>, RunError> {

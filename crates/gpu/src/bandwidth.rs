@@ -192,7 +192,7 @@ impl Owner {
 
     fn readback_staged(&mut self, kept: &Kept, back: &mut [u8]) -> Result<u64, RunError> {
         let begun = Instant::now();
-        let read = self.fetch(kept, back.len() as u64)?;
+        let read = self.fetch(kept, 0, back.len() as u64)?;
         self.copy_out(read.bytes(), back)?;
         Ok(nanoseconds(begun))
     }
@@ -244,7 +244,7 @@ impl Owner {
 
     /// Are these bytes on the device?
     fn arrived(&mut self, kept: &Kept, sent: &[u8]) -> Result<(), RunError> {
-        let read = self.fetch(kept, sent.len() as u64)?;
+        let read = self.fetch(kept, 0, sent.len() as u64)?;
         self.same(read.bytes().get(..sent.len()).unwrap_or(&[]), sent)
     }
 

@@ -177,3 +177,19 @@ pub(crate) enum Command {
     Do(Box<dyn FnOnce(&mut Owner) + Send>),
     Stop,
 }
+
+impl Command {
+    /// Something rare that has an answer. What it let go of counts towards the pool's cap at once: there may be no batch
+    /// for a long time.
+    pub(crate) fn work<T: Send + 'static>(
+        work: impl FnOnce(&mut Owner) -> Result<T, RunError> + Send + 'static,
+    ) -> impl FnOnce(Sender<Result<T, RunError>>) -> Command {
+        move |reply| {
+            Command::Do(Box::new(move |owner| {
+                let done = work(owner);
+                owner.driver.trim(false);
+                let _ = reply.send(done);
+            }))
+        }
+    }
+}

@@ -12,6 +12,7 @@ use crate::driver::Driver;
 use crate::encode::Recording;
 use crate::health::{Life, lock};
 use crate::job::{Command, Core};
+use crate::launch::Kernels;
 use crate::layout::Region;
 use crate::lookout;
 use crate::monitor::Monitor;
@@ -36,6 +37,9 @@ const REPORT_EVERY: u64 = 64;
 
 /// Commands that may wait. Batches are limited by their permits; this bounds the rest.
 const COMMANDS: usize = 1024;
+
+/// wgpu's compilers are recursive, and callers' kernels as deep as `nesting` lets them be. Only what is used takes memory.
+const STACK: usize = 64 << 20;
 
 /// What is told of a loss.
 pub(crate) type OnLoss = Box<dyn Fn(&Arc<Life>, &str) + Send>;
@@ -74,6 +78,7 @@ pub(crate) struct PlanState {
 pub(crate) struct Owner {
     pub(crate) driver: Driver,
     pub(crate) pipelines: Pipelines,
+    pub(crate) kernels: Kernels,
     pub(crate) clock: Option<Clock>,
     pub(crate) plans: HashMap<u64, PlanState>,
     pub(crate) life: Arc<Life>,
@@ -103,8 +108,7 @@ impl Handle {
         let (life, pool) = (Life::new(setup.generation), Pool::new(setup.config.pool_bytes));
         let (owner_life, owner_pool) = (life.clone(), pool.clone());
         let timeout = setup.config.sync_timeout.max(Duration::from_secs(1));
-        // wgpu parses shaders recursively.
-        let builder = std::thread::Builder::new().name(format!("breakeven {}", setup.info.id)).stack_size(8 << 20);
+        let builder = std::thread::Builder::new().name(format!("breakeven {}", setup.info.id)).stack_size(STACK);
         let work = move || {
             let _finished = finished;
             // Dropped before that: a process that ends tears the driver down under whoever still uses it.
@@ -157,6 +161,7 @@ impl Owner {
         Ok(Owner {
             driver,
             pipelines,
+            kernels: Kernels::default(),
             clock,
             plans: HashMap::new(),
             life,
@@ -254,7 +259,7 @@ impl Owner {
                 let _ = reply.send(kept);
             }
             Command::Fetch { kept, bytes, reply } => {
-                let read = self.fetch(&kept, bytes);
+                let read = self.fetch(&kept, 0, bytes);
                 let _ = reply.send(read);
             }
             Command::Warm(core) => self.to_warm.push_back(core),

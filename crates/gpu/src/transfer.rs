@@ -22,10 +22,12 @@ impl Owner {
         kept
     }
 
-    /// Kept bytes come back.
-    pub(crate) fn fetch(&mut self, kept: &Kept, bytes: u64) -> Result<Readback, RunError> {
+    /// Kept bytes come back, from `from_offset` on.
+    pub(crate) fn fetch(&mut self, kept: &Kept, from_offset: u64, bytes: u64) -> Result<Readback, RunError> {
+        let from = kept.block().ok_or(RunError::OutOfMemory { bytes: bytes as usize })?;
         let to = self.driver.block(Role::Readback, bytes)?;
-        let copied = self.copy(kept.block(), Some(&to), bytes, || to.buffer.map_async(wgpu::MapMode::Read, .., |_| {}));
+        let copy = Copy { from, from_offset, to: &to, to_offset: 0, bytes };
+        let copied = self.copy_part(copy, || to.buffer.map_async(wgpu::MapMode::Read, .., |_| {}));
         self.driver.tally.readbacks.fetch_add(1, Relaxed);
         // A block that was not mapped is forgotten by this.
         let read = self.read(to);
@@ -41,7 +43,11 @@ impl Owner {
         map: impl FnOnce(),
     ) -> Result<(), RunError> {
         let (Some(from), Some(to)) = (from, to) else { return Err(RunError::OutOfMemory { bytes: bytes as usize }) };
-        let copy = Copy { from, from_offset: 0, to, to_offset: 0, bytes };
+        self.copy_part(Copy { from, from_offset: 0, to, to_offset: 0, bytes }, map)
+    }
+
+    /// Copies a part of one block to a place in another.
+    pub(crate) fn copy_part(&self, copy: Copy<'_>, map: impl FnOnce()) -> Result<(), RunError> {
         let index = self.submit(&Recording { before: vec![copy], ..Recording::default() })?;
         map();
         self.wait(&index)

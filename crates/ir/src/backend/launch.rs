@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// A kernel in WGSL over memory that its caller manages (see [`Backend::allocate`](super::Backend::allocate)).
 ///
 /// Buffer `i` is `@group(0) @binding(i) var<storage, read_write>`. If there are parameters, they come after the buffers as
-/// `var<storage, read>`: bytes, a multiple of four of them.
+/// `var<storage, read>`: bytes, a multiple of four of them. Memory of any other size is seen as whole words, at least one.
 ///
 /// ```
 /// use breakeven_ir::backend::Launch;
