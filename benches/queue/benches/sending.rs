@@ -1,0 +1,13 @@
+//! Sending without waiting: the rows of these groups enter criterion, its times leave.
+
+#[path = "criterion/rows.rs"]
+mod rows;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+
+fn groups(criterion: &mut Criterion) {
+    rows::bench(criterion, &["send", "push and pop", "clone"]);
+}
+
+criterion_group!(benches, groups);
+criterion_main!(benches);

@@ -1,0 +1,40 @@
+//! kanal: requests enter a bounded channel, each answer leaves through one of capacity 1.
+
+use ::kanal::{Receiver, Sender, bounded};
+
+use crate::arm::Fallible;
+use crate::pipe::{Pipe, start};
+use crate::request::{Outcome, Refused, Request, Worker};
+
+/// The channel.
+pub struct Kanal {
+    requests: Sender<(Request, Sender<Outcome>)>,
+}
+
+impl Pipe for Kanal {
+    const NAME: &'static str = "kanal";
+    type Reply = Receiver<Outcome>;
+
+    fn open(capacity: usize) -> Fallible<Kanal> {
+        let (requests, queue) = bounded::<(Request, Sender<Outcome>)>(capacity);
+        start(Self::NAME, move || {
+            let mut worker = Worker::new();
+            while let Ok((request, reply)) = queue.recv() {
+                // Nobody waits for an answer whose receiver is gone.
+                let _ = reply.send(worker.answer(request));
+            }
+        })?;
+        Ok(Kanal { requests })
+    }
+
+    fn submit(&self, request: Request) -> Receiver<Outcome> {
+        let (reply, answer) = bounded(1);
+        // A worker that is gone has dropped the reply, which the wait tells.
+        let _ = self.requests.send((request, reply));
+        answer
+    }
+
+    fn wait(answer: Receiver<Outcome>) -> Outcome {
+        answer.recv().unwrap_or_else(|_| Err(Refused::gone()))
+    }
+}
