@@ -70,13 +70,13 @@ pub(crate) fn run(session: &Arc<Session>, launch: &Launch<'_>) -> Result<Timings
         has_params: !launch.params.is_empty(),
     };
     let work = Work { key, buffers, params: launch.params.to_vec(), grid: launch.workgroups };
-    let permit = session.enter(&handle, assumed_ns(0), begun)?;
+    let permit = session.enter(&handle, assumed_ns(0), begun, None)?;
     let command = Command::work(move |owner| {
         let done = owner.launch(&work);
         drop(permit);
         done
     });
-    let timings = session.ask(&handle, || COMPILING, command)?;
+    let timings = session.ask(&handle, || COMPILING, None, command)?;
     Ok(Timings { total_ns: begun.elapsed().as_nanos() as u64, ..timings })
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn allocate(session: &Arc<Session>, bytes: usize) -> Result<Arc<dyn R
     let handle = session.handle()?;
     let size = whole(bytes).filter(|size| *size <= session.info.limits.buffer_bytes);
     let size = size.ok_or(RunError::OutOfMemory { bytes })?;
-    let kept = session.ask(&handle, || 0, Command::work(move |owner| owner.zeroed(size)))?;
+    let kept = session.ask(&handle, || 0, None, Command::work(move |owner| owner.zeroed(size)))?;
     let generation = handle.life.generation;
     Ok(Arc::new(DeviceBuffer { session: session.clone(), kept: Arc::new(kept), bytes, generation }))
 }
@@ -45,10 +45,10 @@ pub(crate) fn write(
     if bytes.is_empty() {
         return Ok(());
     }
-    let (mut upload, _) = session.upload(&handle, span.words.bytes)?;
+    let (mut upload, _) = session.upload(&handle, span.words.bytes, None)?;
     upload.write(span.lead, bytes);
     let kept = value.kept.clone();
-    session.ask(&handle, || 0, Command::work(move |owner| owner.write(&kept, span, upload)))
+    session.ask(&handle, || 0, None, Command::work(move |owner| owner.write(&kept, span, upload)))
 }
 
 /// Reads bytes from the memory's byte `offset` on.
@@ -66,7 +66,7 @@ pub(crate) fn read(
     }
     let kept = value.kept.clone();
     let fetch = move |owner: &mut Owner| owner.fetch(&kept, words.offset, words.bytes);
-    let read = session.ask(&handle, || 0, Command::work(fetch))?;
+    let read = session.ask(&handle, || 0, None, Command::work(fetch))?;
     let bytes = read.bytes().get(lead..lead + into.len());
     into.copy_from_slice(bytes.ok_or(RunError::OutOfMemory { bytes: into.len() })?);
     Ok(())
