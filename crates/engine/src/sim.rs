@@ -2,22 +2,32 @@
 //!
 //! It is there for machines without the GPU in question: what a batch would take on it, and where the break-even lies, is
 //! known in advance and the same in every run. Nothing sleeps and no clock is read: time is a number that batches add to.
+//! A paced one really takes that time, for whatever works with several devices at once.
 
 mod cost;
+mod device;
+mod fault;
+mod load;
+mod memory;
+mod pace;
+mod plan;
 mod profile;
 
 pub use profile::{ProfileError, SimProfile};
 
 use crate::error::{Error, Result};
-use breakeven_cpu::{Block, Cpu};
-use breakeven_ir::backend::{Backend, Made, Prepared, Resident, RunError, Source, Task, Timings};
-use breakeven_ir::plan::{BufferInfo, Plan};
-use breakeven_ir::{Buffer, HostBytes};
+use breakeven_cpu::Cpu;
+use breakeven_ir::backend::{Backend, Health, Prepared, Resident, RunError, Task, Timings};
+use breakeven_ir::plan::Plan;
 use cost::Work;
-use std::any::Any;
+use device::{Simulated, add};
+use load::Load;
+use memory::SimResident;
+use pace::Pace;
+use plan::SimPlan;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
 
 /// A device whose results are the CPU's and whose times are a profile's. Clones are the same device.
 ///
@@ -45,36 +55,12 @@ pub struct SimBackend {
     device: Arc<Simulated>,
 }
 
-/// The device, as its plans and values know it.
-struct Simulated {
-    id: String,
-    name: String,
-    profile: SimProfile,
-    cpu: Cpu,
-    /// The bits of an f64.
-    slowdown: AtomicU64,
-    spike_ns: AtomicU64,
-    virtual_ns: AtomicU64,
-    /// By the address of the plan, which is not another's for as long as the plan is here.
-    plans: Mutex<HashMap<usize, Weak<SimPlan>>>,
-}
-
 impl SimBackend {
     /// A device of this id, such as `gpu:0`.
     pub fn new(id: impl Into<String>, profile: SimProfile) -> Result<SimBackend> {
         // One thread: the results are wanted, not their speed, and the machine's cores are another engine's.
         let cpu = Cpu::new(1).map_err(|error| Error::Threads { why: error.to_string() })?;
-        let device = Simulated {
-            id: id.into(),
-            name: format!("{} (simulated)", profile.name()),
-            profile,
-            cpu,
-            slowdown: AtomicU64::new(1.0f64.to_bits()),
-            spike_ns: AtomicU64::new(0),
-            virtual_ns: AtomicU64::new(0),
-            plans: Mutex::default(),
-        };
-        Ok(SimBackend { device: Arc::new(device) })
+        Ok(SimBackend { device: Arc::new(Simulated::new(id.into(), profile, cpu)) })
     }
 
     /// The same device, slower: see [`SimBackend::set_slowdown`].
@@ -85,20 +71,108 @@ impl SimBackend {
 
     /// Multiplies all costs from now on, until it is set again: 1 is as the profile says.
     pub fn set_slowdown(&self, factor: f64) -> Result<()> {
-        if !factor.is_finite() || factor <= 0.0 {
-            let (value, expected) = (factor.to_string(), "a finite factor above 0");
-            return Err(Error::Setting { name: "slowdown", value, expected });
-        }
-        self.device.slowdown.store(factor.to_bits(), Relaxed);
+        self.device.slowdown.store(positive("slowdown", factor)?.to_bits(), Relaxed);
         Ok(())
     }
 
-    /// Makes the next batch take so much longer, and only that one.
+    /// The same device, all clones and plans of it, at work: from now on a batch really takes what it tells, and its caller
+    /// waits for it. At a speed of 1 that is what the profile says, at 10 a tenth of it; times that are told or predicted
+    /// are those of this speed, and are no longer simulated to anybody who asks.
+    ///
+    /// It has three engines that work at the same time: one uploads, one computes, one reads back. Batches go through them
+    /// in the order in which they came, one at a time on each, so that threads that call at once overlap their parts. Of the
+    /// fixed part, sending and reading back belong to their engines and the dispatch to the one that computes; buffers are
+    /// created on the caller's thread, where nobody waits for anybody. A batch alone takes the sum of it all.
+    ///
+    /// What a batch tells includes its waits for engines. If the CPU needs longer for the results than the device would, the
+    /// caller waits for them, but that is not told. A batch that is stopped half-way leaves the engines' time reserved; one
+    /// that is lost with the device does not.
+    ///
+    /// ```
+    /// # use breakeven::{SimBackend, SimProfile, backend::Backend};
+    /// let sim = SimBackend::new("gpu:0", SimProfile::by_name("modern-discrete")?)?.paced(1.0)?;
+    /// assert_eq!((sim.is_simulated(), sim.depth(), sim.pending_ns()), (false, 3, 0));
+    /// let begun = std::time::Instant::now();
+    /// sim.upload(&[7; 100_000])?;
+    /// assert!(begun.elapsed().as_nanos() >= 10_000 + 100_000 / 25);
+    /// assert!(sim.paced(f64::NAN).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn paced(self, speed: f64) -> Result<SimBackend> {
+        let speed = positive("speed", speed)?;
+        self.device.pace.get_or_init(Pace::new).set_speed(speed);
+        Ok(self)
+    }
+
+    /// Makes the device lost, for tests of what others do then: it says so, batches that run paced and all new ones answer
+    /// [`RunError::Lost`] at once, and values on it are not current any more.
+    ///
+    /// ```
+    /// # use breakeven::{RunError, SimBackend, SimProfile, Status, backend::Backend};
+    /// # let sim = SimBackend::new("gpu:0", SimProfile::by_name("rtx4090")?)?;
+    /// let value = sim.upload(&[1, 2, 3, 4])?;
+    /// sim.lose("a cable was pulled");
+    /// assert!(sim.is_lost() && !value.is_current());
+    /// assert!(matches!(sim.upload(&[1]), Err(RunError::Lost { why, .. }) if why == "a cable was pulled"));
+    /// sim.recover();
+    /// assert_eq!((sim.health().status, sim.generation()), (Status::Healthy, 1));
+    /// assert!(matches!(value.fetch(), Err(RunError::Stale { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn lose(&self, why: impl Into<String>) {
+        self.device.faults.lose(why.into());
+        if let Some(pace) = self.device.pace.get() {
+            pace.clear();
+        }
+    }
+
+    /// Brings a lost device back, idle and empty. Plans that were made ready stay so.
+    ///
+    /// ```
+    /// # use breakeven::{SimBackend, SimProfile, backend::Backend};
+    /// # let sim = SimBackend::new("gpu:0", SimProfile::by_name("rtx4090")?)?;
+    /// sim.lose("it fell off the bus");
+    /// sim.recover();
+    /// assert!(!sim.is_lost() && sim.upload(&[1]).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn recover(&self) {
+        // Again, for whoever came to a device that was just about to be lost.
+        if let Some(pace) = self.device.pace.get().filter(|_| self.device.faults.is_lost()) {
+            pace.clear();
+        }
+        self.device.faults.recover();
+    }
+
+    /// Makes the next batches answer [`RunError::Device`], so many from now on, whatever was asked for before. They fail
+    /// at once; transfers are no batches.
+    ///
+    /// ```
+    /// use breakeven::{Config, Device, Engine, SimBackend, SimProfile, Tensor};
+    /// let sim = SimBackend::new("gpu:0", SimProfile::by_name("rtx4090")?)?;
+    /// let config = Config { device: Device::Gpu(Some(0)), ..Config::default() };
+    /// let engine = Engine::with_backends(config, vec![std::sync::Arc::new(sim.clone())])?;
+    /// sim.fail_next(1);
+    /// let ran = engine.run_with(&[&Tensor::from_slice(&[4.0f32], [1])?.sqrt()?], &Default::default())?;
+    /// assert_eq!((ran.decision.device.as_str(), ran.decision.fallbacks), ("cpu", 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fail_next(&self, count: usize) {
+        self.device.faults.fail_next(count);
+    }
+
+    /// How often it was lost. Values of an earlier generation are stale.
+    pub fn generation(&self) -> u64 {
+        self.device.faults.generation()
+    }
+
+    /// Makes the next batch take so much longer, and only that one, whatever the slowdown and the speed are.
     pub fn add_spike_ns(&self, ns: u64) {
         add(&self.device.spike_ns, ns);
     }
 
-    /// What everything together has taken so far: batches, uploads, and results fetched later.
+    /// What everything together has taken so far: batches, uploads, and results fetched later. Waits for the engines of a
+    /// paced device are not in it.
     pub fn virtual_ns(&self) -> u64 {
         self.device.virtual_ns.load(Relaxed)
     }
@@ -130,6 +204,13 @@ impl SimBackend {
         plans.insert(address, Arc::downgrade(&ready));
         Ok(ready)
     }
+
+    /// Memory of this device.
+    fn own<'a>(&self, value: &'a Arc<dyn Resident>) -> Result<&'a SimResident, RunError> {
+        let why = || format!("the memory lies on {}, and was not had from this device", value.device());
+        SimResident::of(&self.device, value)
+            .ok_or_else(|| RunError::Unsupported { device: self.device.id.clone(), why: why() })
+    }
 }
 
 impl Backend for SimBackend {
@@ -152,250 +233,83 @@ impl Backend for SimBackend {
         failed: &mut dyn FnMut(usize, RunError),
     ) -> Result<Timings, RunError> {
         let mut groups: HashMap<usize, (Arc<SimPlan>, usize)> = HashMap::new();
-        for (number, task) in tasks.iter().enumerate() {
+        for task in tasks {
             let address = Arc::as_ptr(task.plan) as usize;
-            let ready = match groups.get_mut(&address) {
-                Some((ready, count)) => {
-                    *count += 1;
-                    ready.clone()
-                }
-                None => groups.entry(address).or_insert((self.ready(task.plan)?, 1)).0.clone(),
-            };
-            let stride = task.plan.result_stride();
-            let place = &mut results[task.offset..task.offset + stride];
-            ready.inner.run_tasks(1, task.inputs, place, stride, &mut |_, error| failed(number, error));
+            match groups.get_mut(&address) {
+                Some((_, count)) => *count += 1,
+                None => drop(groups.insert(address, (self.ready(task.plan)?, 1))),
+            }
         }
         let mut load = Load::new(&self.device);
         for (ready, count) in groups.values() {
             load.add_tasks(ready.plan(), &ready.works, *count);
         }
-        Ok(load.charge())
+        let batch = load.begin()?;
+        let mut wrong = Vec::new();
+        for (number, task) in tasks.iter().enumerate() {
+            let Some((ready, _)) = groups.get(&(Arc::as_ptr(task.plan) as usize)) else { continue };
+            let stride = task.plan.result_stride();
+            let place = &mut results[task.offset..task.offset + stride];
+            ready.inner.run_tasks(1, task.inputs, place, stride, &mut |_, error| wrong.push((number, error)));
+        }
+        let timings = batch.end(None)?;
+        wrong.into_iter().for_each(|(number, error)| failed(number, error));
+        Ok(timings)
     }
 
     fn upload(&self, bytes: &[u8]) -> Result<Arc<dyn Resident>, RunError> {
         let mut block = self.device.cpu.blocks().take(bytes.len())?;
+        let passage = self.device.begin_upload(bytes.len())?;
         block.as_mut_bytes().copy_from_slice(bytes);
-        let device = &self.device;
-        add(&device.virtual_ns, device.profile.costs().upload_ns(bytes.len() as u64, device.slowdown()));
-        Ok(Arc::new(SimResident { device: device.clone(), data: buffer(block) }))
+        let generation = passage.generation();
+        passage.end(None)?;
+        Ok(Arc::new(SimResident::value(&self.device, generation, block)))
+    }
+
+    /// That takes no time: a profile's fixed part has the creation of buffers in every batch already.
+    fn allocate(&self, bytes: usize) -> Result<Arc<dyn Resident>, RunError> {
+        Ok(Arc::new(SimResident::memory(&self.device, bytes)?))
+    }
+
+    fn write(&self, to: &Arc<dyn Resident>, offset: usize, bytes: &[u8]) -> Result<(), RunError> {
+        self.own(to)?.write(offset, bytes)
+    }
+
+    fn read(&self, from: &Arc<dyn Resident>, offset: usize, into: &mut [u8]) -> Result<(), RunError> {
+        self.own(from)?.read(offset, into)
+    }
+
+    fn depth(&self) -> usize {
+        if self.device.pace.get().is_some() { pace::ENGINES } else { 1 }
     }
 
     fn quirks(&self) -> Vec<String> {
         vec![format!("it is simulated: results are the CPU's, times are told by {}", self.device.profile.source())]
     }
 
+    /// A paced device's times are those of the wall clock.
     fn is_simulated(&self) -> bool {
-        true
+        self.device.pace.get().is_none()
+    }
+
+    fn is_lost(&self) -> bool {
+        self.device.faults.is_lost()
+    }
+
+    fn pending_ns(&self) -> u64 {
+        self.device.pace.get().map_or(0, Pace::pending_ns)
+    }
+
+    fn health(&self) -> Health {
+        self.device.faults.health()
     }
 }
 
-impl Simulated {
-    fn plans(&self) -> MutexGuard<'_, HashMap<usize, Weak<SimPlan>>> {
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+fn positive(name: &'static str, factor: f64) -> Result<f64> {
+    if factor.is_finite() && factor > 0.0 {
+        return Ok(factor);
     }
-
-    fn slowdown(&self) -> f64 {
-        f64::from_bits(self.slowdown.load(Relaxed))
-    }
-}
-
-/// What one batch does, as it is put together.
-struct Load<'a> {
-    device: &'a Simulated,
-    /// One factor for the whole batch, even if it is changed meanwhile.
-    slowdown: f64,
-    upload_bytes: u64,
-    readback_bytes: u64,
-    device_ns: u64,
-    kernels: u32,
-}
-
-impl<'a> Load<'a> {
-    fn new(device: &'a Simulated) -> Load<'a> {
-        let slowdown = device.slowdown();
-        Load { device, slowdown, upload_bytes: 0, readback_bytes: 0, device_ns: 0, kernels: 0 }
-    }
-
-    /// Kernels that each run once, for so many tasks.
-    fn add_kernels(&mut self, works: &[Work], tasks: usize) {
-        let ns = works.iter().map(|work| self.device.profile.costs().kernel_ns(work, tasks as u64, self.slowdown));
-        self.device_ns = ns.fold(self.device_ns, u64::saturating_add);
-        self.kernels = self.kernels.saturating_add(works.len() as u32);
-    }
-
-    /// Tasks of one plan, from host to host.
-    fn add_tasks(&mut self, plan: &Plan, works: &[Work], tasks: usize) {
-        if tasks == 0 {
-            return;
-        }
-        let all = |bytes: usize| (bytes as u64).saturating_mul(tasks as u64);
-        self.upload_bytes += all(plan.input_infos().iter().map(BufferInfo::bytes).sum());
-        self.readback_bytes += all(plan.output_buffers().map(BufferInfo::bytes).sum());
-        self.add_kernels(works, tasks);
-    }
-
-    /// What it takes, as the device would tell.
-    fn timings(&self) -> Timings {
-        // No tasks, or tasks without results: nothing is submitted.
-        if self.kernels == 0 {
-            return Timings::default();
-        }
-        let costs = self.device.profile.costs();
-        let parts = [
-            costs.call_ns(self.slowdown),
-            costs.upload_ns(self.upload_bytes, self.slowdown),
-            self.device_ns,
-            costs.readback_ns(self.readback_bytes, self.slowdown),
-        ];
-        Timings {
-            total_ns: parts.into_iter().fold(0, u64::saturating_add),
-            kernels: self.kernels,
-            dispatches: self.kernels,
-            passes: 1,
-            submits: 1,
-            uploads: u32::from(self.upload_bytes > 0),
-            readbacks: u32::from(self.readback_bytes > 0),
-            upload_bytes: self.upload_bytes,
-            readback_bytes: self.readback_bytes,
-            device_ns: self.device_ns,
-            ..Timings::default()
-        }
-    }
-
-    /// Lets the time pass.
-    fn charge(&self) -> Timings {
-        let mut timings = self.timings();
-        if self.kernels > 0 {
-            timings.total_ns = timings.total_ns.saturating_add(self.device.spike_ns.swap(0, Relaxed));
-        }
-        add(&self.device.virtual_ns, timings.total_ns);
-        timings
-    }
-}
-
-/// A plan made ready.
-struct SimPlan {
-    device: Arc<Simulated>,
-    works: Vec<Work>,
-    inner: Arc<dyn Prepared>,
-}
-
-impl SimPlan {
-    /// So many tasks, from host to host.
-    fn load(&self, tasks: usize) -> Load<'_> {
-        let mut load = Load::new(&self.device);
-        load.add_tasks(self.plan(), &self.works, tasks);
-        load
-    }
-
-    /// A value that lies here already.
-    fn resident<'a>(&self, source: &Source<'a>) -> Option<&'a SimResident> {
-        let Source::Shared(buffer) = source else { return None };
-        let resident = buffer.resident()?.as_any().downcast_ref::<SimResident>()?;
-        Arc::ptr_eq(&resident.device, &self.device).then_some(resident)
-    }
-}
-
-impl Prepared for SimPlan {
-    fn plan(&self) -> &Arc<Plan> {
-        self.inner.plan()
-    }
-
-    fn run(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]], _threads: bool) -> Result<Timings, RunError> {
-        let done = self.inner.run(inputs, outputs, false);
-        // The time passes either way: a device tells of a wrong index when it is done.
-        let timings = self.load(1).charge();
-        done.map(|_| timings)
-    }
-
-    fn run_tasks(
-        &self,
-        tasks: usize,
-        inputs: &[&[u8]],
-        results: &mut [u8],
-        stride: usize,
-        failed: &mut dyn FnMut(usize, RunError),
-    ) {
-        self.inner.run_tasks(tasks, inputs, results, stride, failed);
-        self.load(tasks).charge();
-    }
-
-    /// Exactly what a run takes now if all inputs come from the host.
-    fn estimate_ns(&self) -> u64 {
-        self.load(1).timings().total_ns
-    }
-
-    fn kernel_ns(&self) -> Vec<u64> {
-        let (costs, slowdown) = (self.device.profile.costs(), self.device.slowdown());
-        self.works.iter().map(|work| costs.kernel_ns(work, 1, slowdown)).collect()
-    }
-
-    fn run_batch(&self, inputs: &[Source<'_>], stay: bool) -> Result<(Vec<Made>, Timings), RunError> {
-        let mut load = Load::new(&self.device);
-        let mut bytes: Vec<&[u8]> = Vec::with_capacity(inputs.len());
-        for source in inputs {
-            bytes.push(match self.resident(source) {
-                Some(resident) => resident.data.as_bytes(),
-                None => source.try_bytes().inspect(|bytes| load.upload_bytes += bytes.len() as u64)?,
-            });
-        }
-        let sizes = self.plan().output_buffers().map(BufferInfo::bytes);
-        let blocks = self.device.cpu.blocks();
-        let mut made: Vec<Block> = sizes.map(|bytes| blocks.take(bytes)).collect::<Result<_, RunError>>()?;
-        let mut slices: Vec<&mut [u8]> = made.iter_mut().map(Block::as_mut_bytes).collect();
-        if !stay {
-            load.readback_bytes = slices.iter().map(|slice| slice.len() as u64).sum();
-        }
-        let done = self.inner.run(&bytes, &mut slices, false);
-        load.add_kernels(&self.works, 1);
-        let timings = load.charge();
-        done?;
-        let made = made.into_iter().map(buffer).map(|data| match stay {
-            true => Made::Resident(Arc::new(SimResident { device: self.device.clone(), data })),
-            false => Made::Host(data),
-        });
-        Ok((made.collect(), timings))
-    }
-}
-
-/// A value that counts as being on the device.
-struct SimResident {
-    device: Arc<Simulated>,
-    data: Buffer,
-}
-
-impl Resident for SimResident {
-    fn device(&self) -> &str {
-        &self.device.id
-    }
-
-    fn len_bytes(&self) -> usize {
-        self.data.len_bytes()
-    }
-
-    fn is_current(&self) -> bool {
-        true
-    }
-
-    fn fetch(&self) -> Result<Buffer, RunError> {
-        let ns = self.device.profile.costs().readback_ns(self.data.len_bytes() as u64, self.device.slowdown());
-        add(&self.device.virtual_ns, ns);
-        Ok(self.data.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-fn buffer(block: Block) -> Buffer {
-    Buffer::new(Arc::new(block) as Arc<dyn HostBytes>)
-}
-
-/// Adds to a time that stays at its largest value rather than begin anew.
-fn add(total: &AtomicU64, ns: u64) {
-    // The closure always has a value, so that this can't fail.
-    let _ = total.fetch_update(Relaxed, Relaxed, |total| Some(total.saturating_add(ns)));
+    Err(Error::Setting { name, value: factor.to_string(), expected: "a finite factor above 0" })
 }
 
 #[cfg(test)]

@@ -281,6 +281,10 @@ impl Backend for Gpu {
         launch::run(&self.session, launch)
     }
 
+    fn depth(&self) -> usize {
+        self.session.depth()
+    }
+
     fn transfers(&self, bytes: usize, samples: usize) -> Result<Vec<Transfer>, RunError> {
         bandwidth::measure(&self.session, bytes, samples)
     }

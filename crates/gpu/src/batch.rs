@@ -34,6 +34,13 @@ pub(crate) struct Blocks {
     pub(crate) slices: Vec<Block>,
 }
 
+impl Blocks {
+    fn bytes(&self) -> u64 {
+        let single = [&self.upload, &self.inputs, &self.outputs, &self.readback].into_iter().flatten();
+        single.chain(self.privates.iter().flatten()).chain(&self.slices).map(|block| block.buffer.size()).sum()
+    }
+}
+
 /// A batch that the device works on.
 pub(crate) struct InFlight {
     pub(crate) index: wgpu::SubmissionIndex,
@@ -87,6 +94,9 @@ impl Owner {
         match sent {
             Ok(Sent { index, stamps, parts, submitted }) => {
                 timings.created = self.driver.created;
+                if permit.is_some() {
+                    self.life.takes(blocks.bytes());
+                }
                 let flight =
                     InFlight { index, blocks, groups, stamps, parts, timings, begun, submitted, reply, permit };
                 self.in_flight.push_back(flight);

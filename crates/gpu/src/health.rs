@@ -83,6 +83,8 @@ pub(crate) struct Life {
     /// The moving average of the time that a batch takes.
     pub(crate) batch_ns: AtomicU64,
     pub(crate) busy_ns: AtomicU64,
+    /// The bytes of a batch with everything that it needs: the largest one of late.
+    pub(crate) batch_bytes: AtomicU64,
     /// A test asks that the device be destroyed under its work.
     pub(crate) destroy: AtomicBool,
     pending: Mutex<Pending>,
@@ -108,6 +110,7 @@ impl Life {
             completed: AtomicU64::new(0),
             batch_ns: AtomicU64::new(0),
             busy_ns: AtomicU64::new(0),
+            batch_bytes: AtomicU64::new(0),
             destroy: AtomicBool::new(false),
             pending: Mutex::default(),
             drained: Condvar::new(),
@@ -151,6 +154,12 @@ impl Life {
         self.busy_ns.fetch_add(ns, Relaxed);
         let before = self.batch_ns.load(Relaxed);
         self.batch_ns.store(if before == 0 { ns } else { (before * 7 + ns) / 8 }, Relaxed);
+    }
+
+    /// A batch has its memory. Large ones are forgotten again: after 16 others an eighth of one is left.
+    pub(crate) fn takes(&self, bytes: u64) {
+        let before = self.batch_bytes.load(Relaxed);
+        self.batch_bytes.store(bytes.max(before - before / 8), Relaxed);
     }
 
     /// How many batches may be pending: what drains in a quarter of the timeout, once that is measured.

@@ -39,6 +39,7 @@ mod trial;
 
 mod backend;
 mod choice;
+mod depth;
 mod mixed;
 mod monitor;
 mod prepared;

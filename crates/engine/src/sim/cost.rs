@@ -63,6 +63,8 @@ impl Work {
 pub(super) struct Costs {
     /// Of every batch.
     pub(super) call_ns: f64,
+    /// The part of it that goes into creating buffers.
+    pub(super) create_ns: f64,
     /// Of a batch that sends something, whatever its size.
     pub(super) upload_ns: f64,
     /// Of a batch that reads something back, whatever its size.
@@ -95,6 +97,11 @@ impl Costs {
     /// What every batch pays.
     pub(super) fn call_ns(&self, slowdown: f64) -> u64 {
         whole(self.call_ns * slowdown)
+    }
+
+    /// The part of that which is over before anything is sent.
+    pub(super) fn create_ns(&self, slowdown: f64) -> u64 {
+        whole(self.create_ns * slowdown)
     }
 
     /// Bytes on their way to the device.

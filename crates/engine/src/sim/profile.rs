@@ -288,7 +288,8 @@ impl Told {
     fn costs(&self, lines: &Lines<'_>) -> Result<Costs, ProfileError> {
         let ns = |key, value: &Number| Ok(1e3 * lines.not_negative(key, value)?);
         let fixed = &self.fixed;
-        let call_ns = ns("buffer_creation_us", &fixed.buffer_creation_us)? + ns("dispatch_us", &fixed.dispatch_us)?;
+        let create_ns = ns("buffer_creation_us", &fixed.buffer_creation_us)?;
+        let call_ns = create_ns + ns("dispatch_us", &fixed.dispatch_us)?;
         let upload_ns = ns("upload_us", &fixed.upload_us)?;
         let readback_ns = ns("readback_us", &fixed.readback_us)?;
         let upload_gb_s = lines.positive("upload_gb_s", &self.transfer.upload_gb_s)?;
@@ -340,6 +341,7 @@ impl Told {
         };
         Ok(Costs {
             call_ns,
+            create_ns,
             upload_ns,
             readback_ns,
             upload_gb_s,
