@@ -14,6 +14,7 @@ mod gather;
 mod job;
 mod lanes;
 mod place;
+mod pool;
 mod run;
 mod seat;
 mod share;
@@ -41,6 +42,7 @@ use crossbeam_utils::CachePadded;
 use events::Subscribers;
 use job::What;
 use lanes::Lanes;
+use pool::{Pool, TaskRef};
 use seat::Seat;
 use stats::Counters;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -62,12 +64,15 @@ pub(crate) enum Patience {
     For(Duration),
 }
 
+/// Of so many jobs one is timed while nobody asks for all of them: reading the clock is a quarter of a submission.
+pub(crate) const SAMPLE: u64 = 8;
+
 /// The queue, as its threads share it.
 pub(crate) struct Core {
     pub(crate) engine: Arc<Shared>,
     pub(crate) config: QueueConfig,
     /// What was submitted and not looked at yet. Pushing can't fail: room is reserved first.
-    intake: ArrayQueue<Arc<Task>>,
+    intake: ArrayQueue<TaskRef>,
     pub(crate) state: Mutex<State>,
     /// Jobs submitted so far: the number of the last one. Apart from what workers write: each would wait for the other's
     /// cache line.
@@ -88,6 +93,8 @@ pub(crate) struct Core {
     ended: AtomicBool,
     /// The devices, as bits, that jobs may run on if they don't say.
     devices: AtomicU32,
+    /// The devices, as bits, that have workers.
+    seated: AtomicU32,
     /// Have devices that became known later been added?
     extended: AtomicBool,
     /// Is somebody awake, waiting for work?
@@ -95,6 +102,7 @@ pub(crate) struct Core {
     pressed: AtomicBool,
     pub(crate) counters: CachePadded<Counters>,
     events: Subscribers,
+    pool: Arc<Pool>,
     timer: Timer,
     timer_started: OnceLock<()>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -106,7 +114,7 @@ pub(crate) struct Core {
 
 /// What workers share under one lock.
 pub(crate) struct State {
-    lanes: Lanes<Arc<Task>>,
+    lanes: Lanes<TaskRef>,
     seats: Vec<Arc<Seat>>,
 }
 
@@ -155,11 +163,13 @@ impl Core {
             closed: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             devices: AtomicU32::new(0),
+            seated: AtomicU32::new(0),
             extended: AtomicBool::new(false),
             watch: AtomicBool::new(false),
             pressed: AtomicBool::new(false),
             counters: CachePadded::default(),
             events: Subscribers::default(),
+            pool: Pool::new(),
             timer: Timer::default(),
             timer_started: OnceLock::new(),
             threads: Mutex::new(Vec::new()),
@@ -191,7 +201,8 @@ impl Core {
         }
         let id = self.reserve(patience)?;
         let producer = terms.producer.unwrap_or_else(this_thread);
-        let task = Arc::new(Task::new(id, producer, what, terms, devices));
+        let timed = self.config.metrics && id.is_multiple_of(SAMPLE) || self.events.any();
+        let task = self.pool.take(id, producer, what, terms, devices, timed);
         if let Some(deadline) = task.deadline() {
             self.timer.at(deadline, &task);
         }
@@ -201,7 +212,7 @@ impl Core {
             lock(&self.state).lanes.push(task.priority() as usize, task.producer, task.id, task);
         }
         self.work.ring();
-        self.feel_pressure();
+        self.feel_pressure(id);
         Ok(ticket)
     }
 
@@ -313,8 +324,10 @@ impl Core {
         self.events.subscribe()
     }
 
-    fn feel_pressure(&self) {
-        let (queued, capacity) = (self.queued(), self.config.capacity);
+    /// Tells if the queue fills up; `id` is the number of the job that was submitted last.
+    fn feel_pressure(&self, id: u64) {
+        let queued = id.saturating_sub(self.taken.load(Ordering::Relaxed)) as usize;
+        let capacity = self.config.capacity;
         if queued * 4 >= capacity * 3 && !self.pressed.load(Ordering::Relaxed) {
             self.pressed.store(true, Ordering::Relaxed);
             self.events.tell(|| Event::Pressure { queued, capacity });
@@ -337,7 +350,7 @@ impl Core {
         // A submission that has its number may still be on its way into the ring.
         while self.done.load(Ordering::Acquire) < self.submitted.load(Ordering::Acquire) {
             let mut left = Vec::new();
-            let running: Vec<Arc<Task>> = {
+            let running: Vec<TaskRef> = {
                 let mut state = lock(&self.state);
                 self.sort(&mut state);
                 left.append(&mut state.lanes.drain());
@@ -372,6 +385,7 @@ impl Core {
             }
         }
         self.events.end();
+        self.pool.close();
     }
 
     /// Jobs have left the queue: there is room.

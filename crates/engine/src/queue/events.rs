@@ -29,7 +29,7 @@ pub enum Event {
         job: u64,
         /// Where it ran.
         device: Arc<str>,
-        /// From its submission to its answer.
+        /// From its submission to its answer; zero if nobody had subscribed when it was submitted.
         took: Duration,
     },
     /// A job was answered with an error: it failed, was cancelled, or its deadline has passed.
@@ -130,6 +130,12 @@ impl Subscribers {
         lock(&self.list).push((sender, lost.clone()));
         self.any.store(true, Relaxed);
         Events { events, lost }
+    }
+
+    /// Does anybody want to know?
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.any.load(Relaxed)
     }
 
     /// Tells all, if there are any: the event is made only for them.

@@ -1,6 +1,7 @@
 //! Small jobs of one program as one batch: whether that pays, how long it is worth waiting for more, and the batch.
 
 use super::job::{Inputs, Priority, What};
+use super::pool::TaskRef;
 use super::seat::Seat;
 use super::sync::lock;
 use super::ticket::{Answer, Task};
@@ -47,7 +48,7 @@ impl Core {
     }
 
     /// Waits for more jobs of the same program, if that is allowed and worth it, and takes those that came.
-    pub(super) fn wait_for_more(self: &Arc<Core>, seat: &Seat, jobs: &mut Vec<Arc<Task>>) {
+    pub(super) fn wait_for_more(self: &Arc<Core>, seat: &Seat, jobs: &mut Vec<TaskRef>) {
         let Some(first) = jobs.first().cloned() else { return };
         // A CPU that waits computes nothing; and whoever is in a hurry is not made to wait.
         if seat.device == 0 || first.program == 0 || jobs.len() >= self.config.gather {
@@ -58,8 +59,11 @@ impl Core {
             Priority::Normal => self.config.window,
             Priority::Bulk => self.config.bulk_window,
         };
-        let shortest = jobs.iter().map(|task| task.submitted.checked_add(window(task))).min().flatten();
-        let Some(until) = shortest.filter(|until| *until > Instant::now()) else { return };
+        let shortest = jobs.iter().map(|task| window(task)).min().unwrap_or_default();
+        if shortest.is_zero() {
+            return;
+        }
+        let until = Instant::now() + shortest;
         if !self.gathering_pays(seat, &first, self.expected(&first)[seat.device]) {
             return;
         }
@@ -70,13 +74,13 @@ impl Core {
         }
     }
 
-    fn take_more(self: &Arc<Core>, seat: &Seat, program: usize, jobs: &mut Vec<Arc<Task>>) {
+    fn take_more(self: &Arc<Core>, seat: &Seat, program: usize, jobs: &mut Vec<TaskRef>) {
         use super::lanes::Verdict;
         let (most, mut came) = (self.config.gather, 0);
         let mut state = lock(&self.state);
         self.sort(&mut state);
         let room = most - jobs.len();
-        let judge = |task: &Arc<Task>| {
+        let judge = |task: &TaskRef| {
             let joins = task.program == program && task.may_run_on(seat.device) && !task.is_answered();
             if !joins {
                 return Verdict::Pass;
@@ -92,8 +96,8 @@ impl Core {
     }
 
     /// Runs jobs of one program as one batch. Those that come back have to be done elsewhere.
-    pub(super) fn run_gathered(self: &Arc<Core>, seat: &Seat, jobs: Vec<Arc<Task>>) -> Vec<Arc<Task>> {
-        let mut taken: Vec<(Arc<Task>, Program, Inputs)> = Vec::with_capacity(jobs.len());
+    pub(super) fn run_gathered(self: &Arc<Core>, seat: &Seat, jobs: Vec<TaskRef>) -> Vec<TaskRef> {
+        let mut taken: Vec<(TaskRef, Program, Inputs)> = Vec::with_capacity(jobs.len());
         let mut over = 0;
         for task in jobs {
             match task.take_program() {
@@ -133,7 +137,7 @@ impl Core {
                     task.put_back(What::Program { program, inputs });
                     task
                 });
-                let back: Vec<Arc<Task>> = back.collect();
+                let back: Vec<TaskRef> = back.collect();
                 self.hand_over(seat, &back, &error)
             }
             Err(_) if taken.len() > 1 => {

@@ -31,6 +31,11 @@ impl<T> Place<T> {
         Place { filled: AtomicBool::new(false), inner: Mutex::new(inner), changed: Condvar::new() }
     }
 
+    /// Empties it for the next one.
+    pub(crate) fn reset(&mut self) {
+        *self = Place::new();
+    }
+
     /// Fills the place, unless it was filled before: then the value comes back.
     pub(crate) fn fill(&self, value: T) -> Result<(), T> {
         let mut inner = lock(&self.inner);

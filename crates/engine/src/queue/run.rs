@@ -2,10 +2,11 @@
 
 use super::carry::carry_out;
 use super::job::What;
+use super::pool::TaskRef;
 use super::seat::Seat;
 use super::sync::lock;
 use super::ticket::{Answer, Task};
-use super::{Command, Core, Event, gather, views};
+use super::{Command, Core, Event, SAMPLE, gather, views};
 use crate::config::Device;
 use crate::engine::{Ran, run_batch};
 use crate::error::{Error, Result};
@@ -37,13 +38,14 @@ pub(super) fn failed(error: Error) -> Error {
 
 impl Core {
     /// Runs what a worker has taken.
-    pub(super) fn serve(self: &Arc<Core>, seat: &Seat, mut jobs: Vec<Arc<Task>>) {
+    pub(super) fn serve(self: &Arc<Core>, seat: &Seat, mut jobs: Vec<TaskRef>) {
         self.wait_for_more(seat, &mut jobs);
         let begun = Instant::now();
         let count = jobs.len();
         if self.config.metrics {
-            let waited = |task: &Arc<Task>| begun.saturating_duration_since(task.submitted).as_nanos() as u64;
-            self.counters.waited_ns.fetch_add(jobs.iter().map(waited).sum(), Relaxed);
+            let timed = jobs.iter().filter(|task| task.id.is_multiple_of(SAMPLE)).filter_map(|task| task.submitted);
+            let waited = timed.map(|submitted| begun.saturating_duration_since(submitted).as_nanos() as u64 * SAMPLE);
+            self.counters.waited_ns.fetch_add(waited.sum(), Relaxed);
         }
         let mut back = Vec::new();
         let is_batch = count > 1 && jobs[0].program != 0 && jobs.iter().all(|task| task.program == jobs[0].program);
@@ -67,7 +69,7 @@ impl Core {
     }
 
     /// Jobs that another device has to do, at the beginning of their rows.
-    fn take_back(self: &Arc<Core>, jobs: Vec<Arc<Task>>) {
+    fn take_back(self: &Arc<Core>, jobs: Vec<TaskRef>) {
         let mut state = lock(&self.state);
         // They are in the queue again. Nobody was promised their room: it may be over-full for a moment.
         self.taken.fetch_sub(jobs.len() as u64, Relaxed);
@@ -79,7 +81,7 @@ impl Core {
     }
 
     /// Runs one job; it comes back if it has to be done elsewhere.
-    pub(super) fn run_one(self: &Arc<Core>, seat: &Seat, task: &Arc<Task>) -> Option<Arc<Task>> {
+    pub(super) fn run_one(self: &Arc<Core>, seat: &Seat, task: &TaskRef) -> Option<TaskRef> {
         let what = if task.is_answered() { None } else { task.take() };
         let Some(what) = what else {
             self.note_end(task);
@@ -109,7 +111,7 @@ impl Core {
 
     /// What a device failed at is done by another one: those come back. Where there is none, the CPU does it here and now,
     /// unless that is not allowed.
-    pub(super) fn hand_over(self: &Arc<Core>, seat: &Seat, jobs: &[Arc<Task>], error: &Error) -> Vec<Arc<Task>> {
+    pub(super) fn hand_over(self: &Arc<Core>, seat: &Seat, jobs: &[TaskRef], error: &Error) -> Vec<TaskRef> {
         self.look_at_device(seat);
         let mut back = Vec::new();
         for task in jobs {
@@ -152,7 +154,9 @@ impl Core {
             self.counters.completed.fetch_add(1, Relaxed);
             self.events.tell(|| {
                 let (job, device) = (task.id, seat.name.clone());
-                Event::Completed { job, device, took: task.submitted.elapsed() }
+                // Whoever subscribed after it was submitted hears of it without its time.
+                let took = task.submitted.map_or(Duration::ZERO, |submitted| submitted.elapsed());
+                Event::Completed { job, device, took }
             });
         } else {
             self.note_end(task);
@@ -224,7 +228,7 @@ impl Core {
 
     /// Waits until the other workers of this device are done with what they have now.
     fn synchronize(&self, seat: &Seat, task: &Task) -> Result<()> {
-        let busy: Vec<Arc<Task>> = {
+        let busy: Vec<TaskRef> = {
             let state = lock(&self.state);
             let others = state.seats.iter().filter(|other| other.device == seat.device && !other.is_first);
             others.flat_map(|other| lock(&other.running).clone()).collect()

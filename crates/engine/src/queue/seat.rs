@@ -1,7 +1,7 @@
 //! The workers: each device has as many seats as batches are worth handing to it at once, and a thread on each.
 
+use super::pool::TaskRef;
 use super::sync::{Mutex, lock};
-use super::ticket::Task;
 use super::{Core, Event};
 use crate::config::Device;
 use crate::devices::Slot;
@@ -37,7 +37,7 @@ pub(crate) struct Seat {
     /// When it will be done with what it has, in nanoseconds since the queue began.
     pub(crate) free_at_ns: AtomicU64,
     /// What it works on.
-    pub(crate) running: Mutex<Vec<Arc<Task>>>,
+    pub(crate) running: Mutex<Vec<TaskRef>>,
     /// Failures of the device in a row.
     failures: AtomicU32,
     away_until_ns: AtomicU64,
@@ -124,10 +124,10 @@ impl Core {
 
     /// Sees to it that these devices have workers.
     pub(super) fn seat(self: &Arc<Core>, devices: u32) -> Result<()> {
-        let missing = {
-            let state = lock(&self.state);
-            devices & !state.seats.iter().fold(0, |bits, seat| bits | 1 << seat.device)
-        };
+        let missing = devices & !self.seated.load(Ordering::Relaxed);
+        if missing == 0 {
+            return Ok(());
+        }
         for device in (0..DEVICES).filter(|device| missing >> device & 1 == 1) {
             let slot = device.checked_sub(1).map(|number| self.engine.devices.slot(number)).transpose()?;
             let known = device.checked_sub(1).and_then(|number| self.engine.devices.known(number));
@@ -148,6 +148,7 @@ impl Core {
                 });
                 self.start_worker(seat)?;
             }
+            self.seated.fetch_or(1 << device, Ordering::Relaxed);
         }
         Ok(())
     }

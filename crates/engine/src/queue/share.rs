@@ -5,6 +5,7 @@
 
 use super::job::What;
 use super::lanes::Verdict;
+use super::pool::TaskRef;
 use super::seat::Seat;
 use super::sync::lock;
 use super::ticket::Task;
@@ -31,7 +32,7 @@ type Others = SmallVec<[(usize, u64); 8]>;
 
 impl Core {
     /// What a worker does next: one job, several of one program that pay as one batch, or a handful of quick ones.
-    pub(super) fn next(self: &Arc<Core>, seat: &Seat) -> Vec<Arc<Task>> {
+    pub(super) fn next(self: &Arc<Core>, seat: &Seat) -> Vec<TaskRef> {
         if self.queued() == 0 {
             return Vec::new();
         }
@@ -44,7 +45,7 @@ impl Core {
         let willing = !is_lost && seat.is_willing(now_ns);
         let mut leader: Option<Leader> = None;
         let (mut dropped, mut jobs) = (0, Vec::new());
-        let judge = |task: &Arc<Task>| {
+        let judge = |task: &TaskRef| {
             if task.is_answered() {
                 return Verdict::Take;
             }

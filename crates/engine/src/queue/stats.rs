@@ -36,7 +36,8 @@ pub struct QueueStats {
     pub gathered_batches: u64,
     /// Jobs in them.
     pub gathered_jobs: u64,
-    /// From submission to the start of the work, of all jobs together, if `QueueConfig::metrics` is on.
+    /// From submission to the start of the work, of all jobs together, if `QueueConfig::metrics` is on: from one job in
+    /// eight.
     pub waited: Duration,
     /// From the start of the work to its end, of all batches together, if `QueueConfig::metrics` is on.
     pub ran: Duration,

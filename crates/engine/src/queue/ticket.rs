@@ -3,6 +3,7 @@
 use super::command::Memory;
 use super::job::{Inputs, Priority, Terms, What};
 use super::place::Place;
+use super::pool::{Pool, TaskRef};
 use super::sync::{Mutex, lock};
 use crate::array::Array;
 use crate::decision::Decision;
@@ -63,7 +64,7 @@ pub enum Answer {
 /// ```
 #[must_use = "the answer, an error perhaps, is only heard by whoever waits for it"]
 pub struct Ticket {
-    pub(super) task: Arc<Task>,
+    pub(super) task: TaskRef,
 }
 
 /// A job in the queue.
@@ -72,7 +73,8 @@ pub(crate) struct Task {
     pub(crate) id: u64,
     pub(crate) producer: u64,
     pub(crate) terms: Terms,
-    pub(crate) submitted: Instant,
+    /// Not all are timed: see [`SAMPLE`](super::SAMPLE).
+    pub(crate) submitted: Option<Instant>,
     /// The devices, as bits, on which it may run; those that failed are gone from it.
     pub(crate) devices: AtomicU32,
     /// Taken by whoever runs it, so that its inputs are free when it is done.
@@ -84,28 +86,52 @@ pub(crate) struct Task {
     pub(crate) stop: Stop,
     /// It was answered with an error that the queue has not counted yet.
     uncounted: AtomicBool,
-    place: Place<Result<Answer>>,
+    /// Errors are large and rare: every cache line of a task travels from its producer to its worker and back.
+    place: Place<Result<Answer, Box<Error>>>,
+    /// Where its place belongs.
+    pub(super) home: Arc<Pool>,
 }
 
 impl Task {
-    pub(super) fn new(id: u64, producer: u64, what: What, terms: Terms, devices: u32) -> Task {
-        let program = match &what {
-            What::Program { program, .. } if !terms.explained && !terms.alone => Arc::as_ptr(&program.inner) as usize,
-            _ => 0,
-        };
+    /// A place for jobs.
+    pub(super) fn empty(home: Arc<Pool>) -> Task {
         Task {
-            id,
-            producer,
-            terms,
-            submitted: Instant::now(),
-            devices: AtomicU32::new(devices),
-            what: Mutex::new(Some(what)),
-            program,
+            id: 0,
+            producer: 0,
+            terms: Terms::default(),
+            submitted: None,
+            devices: AtomicU32::new(0),
+            what: Mutex::new(None),
+            program: 0,
             expected_ns: OnceLock::new(),
             stop: Stop::new(),
             uncounted: AtomicBool::new(false),
             place: Place::new(),
+            home,
         }
+    }
+
+    /// A job takes its place.
+    pub(super) fn set(&mut self, id: u64, producer: u64, what: What, terms: Terms, devices: u32, timed: bool) {
+        self.program = match &what {
+            What::Program { program, .. } if !terms.explained && !terms.alone => Arc::as_ptr(&program.inner) as usize,
+            _ => 0,
+        };
+        self.id = id;
+        self.producer = producer;
+        self.terms = terms;
+        self.submitted = (timed || terms.deadline.is_some()).then(Instant::now);
+        self.devices = AtomicU32::new(devices);
+        self.what = Mutex::new(Some(what));
+    }
+
+    /// Nobody has anything to do with it any more.
+    pub(super) fn reset(&mut self) {
+        self.what = Mutex::new(None);
+        self.expected_ns = OnceLock::new();
+        self.stop.renew();
+        self.uncounted = AtomicBool::new(false);
+        self.place.reset();
     }
 
     pub(crate) fn priority(&self) -> Priority {
@@ -113,7 +139,7 @@ impl Task {
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.submitted.checked_add(self.terms.deadline?)
+        self.submitted?.checked_add(self.terms.deadline?)
     }
 
     /// Looks at the work.
@@ -154,7 +180,7 @@ impl Task {
 
     /// Answers it, unless it was answered before.
     pub(super) fn answer(&self, answer: Result<Answer>) -> bool {
-        self.place.fill(answer).is_ok()
+        self.place.fill(answer.map_err(Box::new)).is_ok()
     }
 
     /// Answers it with an error, unless it was answered before, and stops its work. Whoever of the queue meets it next
@@ -173,7 +199,11 @@ impl Task {
         if !self.is_answered() || !self.uncounted.load(Relaxed) || !self.uncounted.swap(false, Relaxed) {
             return None;
         }
-        self.place.wait(None, |answer| answer.as_ref().and_then(|answer| answer.as_ref().err().cloned())).flatten()
+        let error = |answer: &mut Option<Result<Answer, Box<Error>>>| match answer {
+            Some(Err(error)) => Some((**error).clone()),
+            _ => None,
+        };
+        self.place.wait(None, error).flatten()
     }
 
     pub(super) fn late(&self) -> Error {
@@ -190,14 +220,14 @@ impl Ticket {
     /// Waits for the answer.
     pub fn wait(self) -> Result<Answer> {
         // Nobody else has this ticket, so that the answer is still there.
-        self.task.place.wait(None, Option::take).flatten().unwrap_or(Err(Error::Aborted))
+        self.task.place.wait(None, Option::take).flatten().map_or(Err(Error::Aborted), unboxed)
     }
 
     /// Waits for the answer, but not for longer than this; it can be asked for again.
     pub fn wait_timeout(&self, timeout: Duration) -> Option<Result<Answer>> {
         // A time that can't be told is never.
         let until = Instant::now().checked_add(timeout);
-        self.task.place.wait(until, |answer| answer.clone()).flatten()
+        self.task.place.wait(until, |answer| answer.clone()).flatten().map(unboxed)
     }
 
     /// Waits for the results of a program or a batch.
@@ -220,11 +250,15 @@ impl Ticket {
     }
 }
 
+fn unboxed(answer: Result<Answer, Box<Error>>) -> Result<Answer> {
+    answer.map_err(|error| *error)
+}
+
 impl Future for Ticket {
     type Output = Result<Answer>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<Answer>> {
-        self.task.place.poll(context, |answer| answer.clone().unwrap_or(Err(Error::Aborted)))
+        self.task.place.poll(context, |answer| answer.clone().map_or(Err(Error::Aborted), unboxed))
     }
 }
 

@@ -3,11 +3,12 @@
 //! A thread of its own, which sleeps until the next deadline and does nothing but answer.
 
 use super::Core;
+use super::pool::TaskRef;
 use super::sync::{Condvar, Mutex, lock};
 use super::ticket::Task;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{PoisonError, Weak};
 use std::time::Instant;
 
 /// A task is forgotten when it is answered; until its time comes only this much is kept of it.
@@ -63,10 +64,10 @@ impl Default for Timer {
 
 impl Timer {
     /// Answers the task at that time, unless it was answered before.
-    pub(crate) fn at(&self, at: Instant, task: &Arc<Task>) {
+    pub(crate) fn at(&self, at: Instant, task: &TaskRef) {
         let mut heap = lock(&self.due);
         let is_next = heap.due.peek().is_none_or(|next| at < next.at);
-        heap.due.push(Due { at, id: task.id, task: Arc::downgrade(task) });
+        heap.due.push(Due { at, id: task.id, task: task.downgrade() });
         if heap.due.len() >= heap.sweep_at {
             heap.due.retain(|due| due.task.upgrade().is_some_and(|task| !task.is_answered()));
             heap.sweep_at = FEW.max(2 * heap.due.len());

@@ -31,6 +31,14 @@ impl Stop {
         self.told.store(true, Ordering::Relaxed);
     }
 
+    /// As new, for other work. Whoever has a clone keeps what it was.
+    pub fn renew(&mut self) {
+        match Arc::get_mut(&mut self.told) {
+            Some(told) => *told.get_mut() = false,
+            None => *self = Stop::new(),
+        }
+    }
+
     /// Is the work to stop?
     #[inline]
     pub fn is_told(&self) -> bool {
