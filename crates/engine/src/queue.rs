@@ -308,14 +308,24 @@ impl Core {
 
     /// Answers a task with an error, unless it was answered before, and stops its work.
     pub(crate) fn end(&self, task: &Task, error: Error) {
-        task.end(error);
-        self.note_end(task);
+        // Counted first: whoever has the answer finds it counted.
+        self.counters.count(&error, 1);
+        let why = self.events.any().then(|| error.to_string());
+        if task.answer(Err(error.clone())) {
+            task.stop.stop();
+            if let Some(why) = why {
+                self.events.tell(|| Event::Failed { job: task.id, why });
+            }
+        } else {
+            self.counters.count(&error, -1);
+            self.note_end(task);
+        }
     }
 
-    /// Counts a task that was answered with an error, once, whoever answered it.
+    /// Counts a task that was cancelled, once: its owner knows nothing of the queue.
     pub(crate) fn note_end(&self, task: &Task) {
         if let Some(error) = task.take_end() {
-            self.counters.count(&error);
+            self.counters.count(&error, 1);
             self.events.tell(|| Event::Failed { job: task.id, why: error.to_string() });
         }
     }

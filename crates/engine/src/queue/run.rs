@@ -150,8 +150,9 @@ impl Core {
             Ok(answer) => answer,
             Err(error) => return self.end(task, error),
         };
+        // Counted first: whoever has the answer finds it counted.
+        self.counters.completed.fetch_add(1, Relaxed);
         if task.answer(Ok(answer)) {
-            self.counters.completed.fetch_add(1, Relaxed);
             self.events.tell(|| {
                 let (job, device) = (task.id, seat.name.clone());
                 // Whoever subscribed after it was submitted hears of it without its time.
@@ -159,6 +160,7 @@ impl Core {
                 Event::Completed { job, device, took }
             });
         } else {
+            self.counters.completed.fetch_sub(1, Relaxed);
             self.note_end(task);
         }
     }

@@ -60,15 +60,15 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// A job was answered with this error.
-    pub(crate) fn count(&self, error: &Error) {
+    /// So many jobs more were answered with this error.
+    pub(crate) fn count(&self, error: &Error, jobs: i64) {
         let counter = match error {
             Error::Cancelled => &self.cancelled,
             Error::DeadlineExceeded { .. } => &self.late,
             Error::Aborted => &self.aborted,
             _ => &self.failed,
         };
-        counter.fetch_add(1, Relaxed);
+        counter.fetch_add(jobs as u64, Relaxed);
     }
 
     /// A worker has done so many jobs in this time.
