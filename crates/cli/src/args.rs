@@ -1,6 +1,7 @@
 //! The arguments: what the shell hands over enters, a checked [`Args`] leaves, or clap says what was wrong.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use breakeven::{Device, Objective};
 use clap::{Parser, Subcommand};
@@ -95,6 +96,11 @@ pub struct EvalArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
 
+    /// Give up on a run that is not done in this time, such as 500ms or 2s, with exit code 1; what is left of it is not
+    /// computed
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub deadline: Option<Duration>,
+
     /// Print one JSON document on stdout, all else on stderr
     #[arg(long)]
     pub json: bool,
@@ -106,6 +112,11 @@ pub struct EvalArgs {
 
 fn device(text: &str) -> Result<Device, String> {
     text.parse().map_err(|expected| format!("expected {expected}"))
+}
+
+/// A time that is given by name.
+fn time(text: &str) -> Result<Duration, String> {
+    breakeven::parse_time(text).ok_or_else(|| format!("expected {}", breakeven::TIME))
 }
 
 fn objective(text: &str) -> Result<Objective, String> {

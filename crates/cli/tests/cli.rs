@@ -331,3 +331,15 @@ fn help_has_examples() {
     }
     assert!(succeed(&folder, &["--version"]).stdout.starts_with("breakeven "));
 }
+
+#[test]
+fn a_deadline_is_kept_or_told() {
+    let folder = folder();
+    let run = succeed(&folder, &["eval", "relu(x) * 2", "x=x.npy", "--deadline", "60s", "--json", "--repeat", "3"]);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(report["decision"]["device"], "cpu");
+    // Eight transcendental functions of 10^8 elements.
+    let long = "sum(exp(sin(exp(sin(exp(sin(exp(sin(ones((10000, 10000)) * n)))))))))";
+    fail(&folder, &["eval", long, "n=0.5", "--deadline", "1ms"], 1, "the deadline of 1000 us has passed");
+    fail(&folder, &["eval", "1", "--deadline", "soon"], 2, "800ms");
+}

@@ -150,7 +150,7 @@ impl Config {
         if let Some(apis) = setting(BACKENDS_VAR, expected, apis)? {
             config.apis = apis;
         }
-        if let Some(timeout) = setting(SYNC_TIMEOUT_VAR, "a time such as 5, 2.5s or 800ms", duration)? {
+        if let Some(timeout) = setting(SYNC_TIMEOUT_VAR, TIME, parse_time)? {
             config.sync_timeout = timeout;
         }
         if let Some(dir) = std::env::var_os(CACHE_DIR_VAR) {
@@ -181,8 +181,16 @@ fn setting<T>(
     found.map(Some).ok_or_else(|| refuse(&value))
 }
 
-/// `5`, `2.5s` or `800ms`, more than nothing and at most a day.
-fn duration(text: &str) -> Option<Duration> {
+/// What [`parse_time`] reads, in words.
+pub const TIME: &str = "a time such as 5, 2.5s or 800ms";
+
+/// `5` (seconds), `2.5s` or `800ms`: more than nothing, and at most a day.
+///
+/// ```
+/// assert_eq!(breakeven::parse_time("800ms"), Some(std::time::Duration::from_millis(800)));
+/// assert_eq!(breakeven::parse_time("soon"), None);
+/// ```
+pub fn parse_time(text: &str) -> Option<Duration> {
     let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
         (Some(number), _) => (number, 1e-3),
         (None, Some(number)) => (number, 1.0),
@@ -211,11 +219,11 @@ mod tests {
 
     #[test]
     fn times_are_read_with_their_units() {
-        assert_eq!(duration("5"), Some(Duration::from_secs(5)));
-        assert_eq!(duration("2.5s"), Some(Duration::from_millis(2500)));
-        assert_eq!(duration("800ms"), Some(Duration::from_millis(800)));
+        assert_eq!(parse_time("5"), Some(Duration::from_secs(5)));
+        assert_eq!(parse_time("2.5s"), Some(Duration::from_millis(2500)));
+        assert_eq!(parse_time("800ms"), Some(Duration::from_millis(800)));
         for bad in ["", "0", "-1", "s", "ms", "nan", "inf", "1e9", "5 minutes"] {
-            assert_eq!(duration(bad), None, "{bad}");
+            assert_eq!(parse_time(bad), None, "{bad}");
         }
     }
 

@@ -53,7 +53,9 @@ pub use breakeven_ir::{
     AxisSet, Buffer, DType, Element, Error as RecordError, HostBytes, Input, IntoShape, MAX_RANK, Op, OpRow, Operand,
     Plan, Readable, ReduceOp, Scalar, ScanOp, Shape, Signature, Slice, Tensor, property, s,
 };
-pub use config::{BACKENDS_VAR, CACHE_DIR_VAR, Config, DEVICE_VAR, Device, SYNC_TIMEOUT_VAR, THREADS_VAR};
+pub use config::{
+    BACKENDS_VAR, CACHE_DIR_VAR, Config, DEVICE_VAR, Device, SYNC_TIMEOUT_VAR, THREADS_VAR, TIME, parse_time,
+};
 pub use decision::{Decision, Predicted};
 pub use devices::DeviceInfo;
 pub use engine::{Engine, Ran};

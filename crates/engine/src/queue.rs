@@ -417,11 +417,15 @@ impl Core {
         }
     }
 
-    /// What was submitted goes into its lane.
-    fn sort(&self, state: &mut State) {
+    /// What was submitted goes into its lane: how many there were. Who takes fewer than that has others look, who may have
+    /// seen an empty ring meanwhile.
+    fn sort(&self, state: &mut State) -> usize {
+        let mut count = 0;
         while let Some(task) = self.intake.pop() {
             state.lanes.push(task.priority() as usize, task.producer, task.id, task);
+            count += 1;
         }
+        count
     }
 }
 

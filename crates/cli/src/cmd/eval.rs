@@ -7,7 +7,7 @@ use std::{
 };
 
 use breakeven::cost::{CostsFile, Effort};
-use breakeven::{Array, Config, Device, Engine, Predicted, Program, RunOptions, Tensor};
+use breakeven::{Answer, Array, Config, Device, Engine, Error, Job, Predicted, Program, Ran, RunOptions, Tensor};
 use serde::Serialize;
 
 use super::explain::Decision;
@@ -43,7 +43,7 @@ pub fn run(args: &EvalArgs) -> Result<(), Failure> {
     let tensors: Vec<&Tensor> = outputs.iter().map(|output| &output.tensor).collect();
     let program = engine.compile(&[], &tensors)?;
     memory::check(program.plan())?;
-    let (arrays, mut decision, samples_ns) = repeat(args, &program)?;
+    let (arrays, mut decision, samples_ns) = repeat(args, &engine, &program)?;
     if decision.predicted.is_empty() {
         // The choice was not ours; what each would have taken is worth knowing all the same.
         let known = |(device, parts): (String, breakeven::cost::Prediction)| Predicted {
@@ -128,13 +128,20 @@ fn simulated(profile: &str, config: Config) -> Result<Engine, Failure> {
 }
 
 /// Runs the program and times each run. The last run's results are kept; the others' memory serves the next run.
-fn repeat(args: &EvalArgs, program: &Program) -> Result<(Vec<Array>, breakeven::Decision, Vec<u64>), Failure> {
+fn repeat(
+    args: &EvalArgs,
+    engine: &Engine,
+    program: &Program,
+) -> Result<(Vec<Array>, breakeven::Decision, Vec<u64>), Failure> {
     let runs = args.repeat as usize;
     let mut progress = Progress::new(runs);
     let mut samples_ns = Vec::with_capacity(runs);
     loop {
         let start = Instant::now();
-        let ran = program.run_with(&[], &RunOptions::default())?;
+        let ran = match args.deadline {
+            None => program.run_with(&[], &RunOptions::default())?,
+            Some(deadline) => run_until(engine, program, deadline)?,
+        };
         let wall_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         // A simulated device tells what it took.
         samples_ns.push(if args.simulate.is_some() { ran.decision.actual_ns } else { wall_ns });
@@ -142,6 +149,15 @@ fn repeat(args: &EvalArgs, program: &Program) -> Result<(Vec<Array>, breakeven::
         if samples_ns.len() == runs {
             return Ok((ran.outputs, ran.decision, samples_ns));
         }
+    }
+}
+
+/// Runs the program through the queue, which keeps deadlines.
+fn run_until(engine: &Engine, program: &Program, deadline: Duration) -> Result<Ran, Failure> {
+    let answer = engine.submit(Job::program(program, []).deadline(deadline).explained())?.wait();
+    match answer.map_err(|error| if let Error::Failed { why } = error { *why } else { error })? {
+        Answer::Arrays { outputs, decision: Some(decision), .. } => Ok(Ran { outputs, decision: *decision }),
+        other => Err(Failure::failed(format_args!("the queue answered {other:?}"))),
     }
 }
 

@@ -78,7 +78,7 @@ impl Core {
         use super::lanes::Verdict;
         let (most, mut came) = (self.config.gather, 0);
         let mut state = lock(&self.state);
-        self.sort(&mut state);
+        let others = self.sort(&mut state);
         let room = most - jobs.len();
         let judge = |task: &TaskRef| {
             let joins = task.program == program && task.may_run_on(seat.device) && !task.is_answered();
@@ -92,6 +92,9 @@ impl Core {
         state.lanes.take(most, judge, |task| jobs.push(task));
         lock(&seat.running).clone_from(jobs);
         drop(state);
+        if others > jobs.len() - before {
+            self.wake();
+        }
         self.leave_queue(jobs.len() - before);
     }
 

@@ -8,6 +8,7 @@ use super::sync::lock;
 use super::ticket::{Answer, Task};
 use super::{Command, Core, Event, SAMPLE, gather, views};
 use crate::config::Device;
+use crate::decision::Decision;
 use crate::engine::{Ran, run_batch};
 use crate::error::{Error, Result};
 use crate::many::Many;
@@ -206,6 +207,7 @@ impl Core {
         Ok(Answer::Arrays { outputs, device: seat.name.clone(), decision })
     }
 
+    /// Where it is told to; the record of it says that the queue told it, unless its owner did.
     fn run_told(&self, task: &Task, what: &What, options: &RunOptions) -> Result<(Vec<crate::Array>, Decided)> {
         let wanted = task.terms.explained;
         let Ran { outputs, decision } = match what {
@@ -215,7 +217,10 @@ impl Core {
                     let mut results = Many::empty();
                     let decision = results.fill_with(&program.inner, &gather::one(inputs), options)?;
                     let outputs = (0..results.outputs()).map(|output| results.array(0, output));
-                    return Ok((outputs.collect::<Result<_>>()?, wanted.then(|| Box::new(decision))));
+                    return Ok((
+                        outputs.collect::<Result<_>>()?,
+                        wanted.then(|| Box::new(self.as_chosen(task, decision))),
+                    ));
                 }
                 program.run_until(&views, options, &task.stop)?
             }
@@ -225,7 +230,15 @@ impl Core {
             }
             What::Command(_) => return Ok((Vec::new(), None)),
         };
-        Ok((outputs, wanted.then(|| Box::new(decision))))
+        Ok((outputs, wanted.then(|| Box::new(self.as_chosen(task, decision)))))
+    }
+
+    fn as_chosen(&self, task: &Task, mut decision: Decision) -> Decision {
+        if task.terms.device.is_none() && decision.fallbacks == 0 {
+            decision.reason =
+                format!("{} took it from the queue: nobody is expected to have it sooner", decision.device);
+        }
+        decision
     }
 
     /// Waits until the other workers of this device are done with what they have now.
@@ -243,4 +256,4 @@ impl Core {
     }
 }
 
-type Decided = Option<Box<crate::decision::Decision>>;
+type Decided = Option<Box<Decision>>;

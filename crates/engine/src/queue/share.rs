@@ -40,7 +40,8 @@ impl Core {
         let is_lost = self.look_at_device(seat);
         let mut guard = lock(&self.state);
         let state = &mut *guard;
-        self.sort(state);
+        let came = self.sort(state);
+        let is_shared = state.seats.len() > 1;
         let mut others = others(state, seat, now_ns);
         let willing = !is_lost && seat.is_willing(now_ns);
         let mut leader: Option<Leader> = None;
@@ -78,6 +79,9 @@ impl Core {
         });
         lock(&seat.running).clone_from(&jobs);
         drop(guard);
+        if is_shared && came > dropped + jobs.len() {
+            self.wake();
+        }
         self.leave_queue(dropped + jobs.len());
         self.leave(dropped);
         if let Some(leader) = leader.filter(|_| !jobs.is_empty()) {
