@@ -87,11 +87,11 @@ impl Memory {
     }
 }
 
-/// The size class of `bytes`: the next step, an eighth of a power of two apart.
-fn class(bytes: usize) -> usize {
+/// The size class of `bytes`: the next step, an eighth of a power of two apart. `None` if that is more than a `usize`.
+fn class(bytes: usize) -> Option<usize> {
     let bytes = bytes.max(SMALLEST_BYTES);
     let step = (1usize << (usize::BITS - 1 - bytes.leading_zeros())) / CLASSES_PER_DOUBLING as usize;
-    bytes.next_multiple_of(step.max(64))
+    bytes.checked_next_multiple_of(step.max(64))
 }
 
 /// A block that is being written: nobody else has it.
@@ -104,7 +104,7 @@ pub struct Block {
 impl Blocks {
     /// A block of `len` bytes with arbitrary contents.
     pub fn take(self: &Arc<Blocks>, len: usize) -> Result<Block, RunError> {
-        let bytes = class(len);
+        let bytes = class(len).ok_or(RunError::OutOfMemory { bytes: len })?;
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let found = free.blocks.iter().rposition(|m| m.bytes == bytes);
         let memory = match found {
@@ -155,7 +155,7 @@ impl Blocks {
 impl Block {
     /// Makes it `len` bytes long, if that is the same size class: the memory for a batch like the last one.
     pub fn resize(&mut self, len: usize) -> bool {
-        let fits = self.memory.as_ref().is_some_and(|memory| memory.bytes == class(len));
+        let fits = self.memory.as_ref().is_some_and(|memory| Some(memory.bytes) == class(len));
         if fits {
             self.len = len;
         }

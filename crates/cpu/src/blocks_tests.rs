@@ -26,3 +26,14 @@ fn a_block_changes_its_length_within_its_class_only() {
     assert!(!block.resize(2000) && !block.resize(100));
     assert_eq!(block.as_bytes().len(), 1010);
 }
+
+#[test]
+fn a_size_that_no_memory_has_is_an_error() {
+    let pool = Arc::new(Blocks::default());
+    let mut block = pool.take(1000).unwrap();
+    for bytes in [usize::MAX, usize::MAX - 63, usize::MAX - usize::MAX / 32, isize::MAX as usize] {
+        assert!(matches!(pool.take(bytes), Err(RunError::OutOfMemory { .. })), "{bytes}");
+        assert!(!block.resize(bytes), "{bytes}");
+    }
+    assert_eq!(block.as_bytes().len(), 1000);
+}

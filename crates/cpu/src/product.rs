@@ -1,7 +1,7 @@
 //! Runs a contraction: operands in place or packed from their fused expressions, GEMM by row panels, and the fused end
 //! on each panel while it is in cache.
 
-use crate::kernels::contract::{Gemm, Matrix, gemm, gemm_until};
+use crate::kernels::contract::{Gemm, Matrix, gemm, gemm_until, is_small, least_side};
 use crate::level::Level;
 use crate::program::TileProgram;
 use crate::schedule::{Buffers, Run};
@@ -33,7 +33,8 @@ enum Operand {
 }
 
 /// Rows of a panel at least: GEMM packs its right operand again for each panel, which fewer rows would not make up for.
-/// Each element is summed along k in the same order whatever the panel, so that their number does not change results.
+/// Each element is summed along k in the same order whatever the panel, so that their number does not change results: which
+/// kernel does it is decided for the whole product, and no panel is so narrow that GEMM would go in other steps.
 const PANEL: usize = 48;
 /// Columns of a panel at least, where the columns are split because there are few rows.
 const COLUMN_PANEL: usize = 64;
@@ -78,7 +79,8 @@ impl Product {
         let batches = self.batches();
         // Many small products: whole ones for each thread. Few large ones: their rows are split.
         let threads = run.team.pool.threads();
-        let columns = (self.n / COLUMN_PANEL).min(threads * self.n.div_ceil(WIDE));
+        let column_panel = COLUMN_PANEL.max(least_side(self.level, self.m, self.k));
+        let columns = (self.n / column_panel).min(threads * self.n.div_ceil(WIDE));
         let by_columns = self.m < 2 * PANEL || (self.end.is_none() && self.n >= self.m);
         if run.team.parallel && batches < threads && by_columns && columns > 1 {
             // SAFETY: passed on.
@@ -97,7 +99,7 @@ impl Product {
             });
             return;
         }
-        let panels = (self.m / PANEL).min(threads);
+        let panels = (self.m / PANEL.max(least_side(self.level, self.n, self.k))).clamp(1, threads);
         for batch in 0..batches {
             // SAFETY: passed on; panels write disjoint rows of the result.
             unsafe {
@@ -169,7 +171,8 @@ impl Product {
             let right = Matrix { base: right.base.offset(columns.start as isize * right.column), ..right };
             self.left.matrix(run, batch, &self.batch, first, rows, self.k, |left| {
                 let (m, n, k) = (rows, columns.len(), self.k);
-                let product = Gemm { m, n, k, left, right, dst, dst_row: self.n as isize };
+                let small = is_small(self.m, self.n, k, right.column);
+                let product = Gemm { m, n, k, left, right, dst, dst_row: self.n as isize, small };
                 match run.team.stop {
                     None => gemm(self.level, &product),
                     Some(stop) => gemm_until(self.level, &product, stop),
@@ -267,3 +270,7 @@ impl Operand {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "product_tests.rs"]
+mod tests;

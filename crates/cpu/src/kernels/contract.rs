@@ -21,6 +21,8 @@ pub(crate) struct Gemm {
     pub(crate) right: Matrix,
     pub(crate) dst: *mut f32,
     pub(crate) dst_row: isize,
+    /// What [`is_small`] says of the whole product, of which this may be a thread's share.
+    pub(crate) small: bool,
 }
 
 /// Up to this many multiply-adds the unpacked kernel wins: 1,000 products of 32x32 take 487-725 us with it and
@@ -38,10 +40,32 @@ const LEAST_SIDE: usize = 192;
 const LEAST_THIN: usize = 520;
 const THIN: usize = 8;
 
+/// Up to this many rows and columns the `gemm` crate cuts k in other places than beyond, if it has more than these steps; up to
+/// this many elements it may sum in another order altogether.
+const FEW_SIDE: usize = 64;
+const FEW_STEPS: usize = 512;
+const FEW_ELEMS: usize = 256;
+
+/// Is a product for the unpacked kernel? That one sums along k without a pause, the others in steps: whoever computes a
+/// part has to ask for the whole, or its bits would depend on how many threads share it.
+pub(crate) fn is_small(m: usize, n: usize, k: usize, right_column: isize) -> bool {
+    m * n * k <= SMALL && right_column == 1 && n >= 8
+}
+
+/// The fewest rows that a part of a product may have that has all `across` of its columns, or the other way round, so that it
+/// is summed along k as the whole is. faer's GEMM always goes in the same steps.
+pub(crate) fn least_side(level: Level, across: usize, k: usize) -> usize {
+    if cfg!(target_arch = "x86_64") && level != Level::Portable {
+        return 1;
+    }
+    let by_elems = FEW_ELEMS / across.max(1) + 1;
+    if across > FEW_SIDE || k <= FEW_STEPS { by_elems } else { by_elems.max(FEW_SIDE + 1) }
+}
+
 /// # Safety
 /// The matrices are readable and `dst` is writable over their extents, and `dst` overlaps neither.
 pub(crate) unsafe fn gemm(level: Level, g: &Gemm) {
-    if g.is_small() {
+    if g.small {
         // SAFETY: passed on.
         unsafe { small(level, g) };
         return;
@@ -66,13 +90,15 @@ pub(crate) unsafe fn gemm_until(level: Level, g: &Gemm, stop: &Stop) {
     let packed_x86 = (level != Level::Portable).then_some(packed_x86);
     #[cfg(not(target_arch = "x86_64"))]
     let packed_x86 = None::<unsafe fn(Level, &Gemm, bool)>;
-    if g.is_small() || g.k == 0 {
+    if g.small || g.k == 0 {
         if !stop.is_told() {
             // SAFETY: passed on.
             unsafe { gemm(level, g) };
         }
         return;
     }
+    // SAFETY: passed on; k was seen not to be 0.
+    let g = &unsafe { if packed_x86.is_some() { g.as_summed() } else { *g } };
     let depth = if packed_x86.is_some() { DEPTH.min(g.k) } else { g.k };
     let least = if g.m.min(g.n) < THIN { LEAST_THIN } else { LEAST_SIDE };
     let side = (BLOCK / depth).isqrt().max(least);
@@ -98,8 +124,21 @@ pub(crate) unsafe fn gemm_until(level: Level, g: &Gemm, stop: &Stop) {
 }
 
 impl Gemm {
-    fn is_small(&self) -> bool {
-        self.m * self.n * self.k <= SMALL && self.right.column == 1 && self.n >= 8
+    /// The product in the direction in which faer's GEMM sums it: from the end of k, if there the operand that lies along the
+    /// rows of the result is read backwards. Cut into steps from the other end, its steps would have other borders.
+    ///
+    /// # Safety
+    /// As for [`gemm`], with a `k` that is not 0.
+    unsafe fn as_summed(&self) -> Gemm {
+        let along = if self.dst_row > 1 { self.right.row } else { self.left.column };
+        if along >= 0 {
+            return *self;
+        }
+        // SAFETY: the last step is inside.
+        let mut turned = unsafe { self.from(0, 0, self.k - 1) };
+        turned.left.column = -turned.left.column;
+        turned.right.row = -turned.right.row;
+        turned
     }
 
     /// The product from row `i` and column `j` of the result and step `p` of the sums on.
