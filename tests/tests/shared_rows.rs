@@ -4,8 +4,8 @@
 use breakeven::backend::{Backend, Made, Prepared, Source};
 use breakeven::cost::{Costs, Curve, Effort};
 use breakeven::{
-    Api, Array, Config, DType, Decision, Device, Engine, Plan, RunError, RunOptions, SimBackend, SimProfile, Tensor,
-    Timings, View,
+    Answer, Api, Array, Config, DType, Decision, Device, Engine, Job, Plan, RunError, RunOptions, SimBackend,
+    SimProfile, Tensor, Timings, View,
 };
 use breakeven_gpu::GpuConfig;
 use breakeven_tests::data::random;
@@ -306,4 +306,20 @@ fn threads_share_at_once() {
             });
         }
     });
+}
+
+#[test]
+fn a_large_job_of_the_queue_is_divided_if_nothing_else_waits() {
+    let engine = even(Arc::new(sim()), 0.0);
+    for outputs in batches() {
+        let outputs: Vec<&Tensor> = outputs.iter().collect();
+        let answer = engine.submit(Job::batch(&outputs).explained()).unwrap().wait().unwrap();
+        let Answer::Arrays { outputs: found, device, decision } = answer else { panic!("no arrays") };
+        assert_eq!((&*device, &*decision.unwrap().device), ("cpu+gpu:0", "cpu+gpu:0"));
+        assert_same(&found, &on_cpu(&outputs));
+    }
+    // One device was asked for.
+    let x = leaf(&[600, 40], 1);
+    let answer = engine.submit(Job::batch(&[&x.softmax(-1).unwrap()]).device(Device::Cpu)).unwrap().wait().unwrap();
+    assert!(matches!(answer, Answer::Arrays { device, .. } if &*device == "cpu"));
 }

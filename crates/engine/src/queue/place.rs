@@ -65,7 +65,7 @@ impl<T> Place<T> {
         if !AWAKE.is_zero() && !self.is_filled() {
             let begun = Instant::now();
             let mut look = 0u32;
-            while !self.is_filled() && (look % 32 != 0 || begun.elapsed() < AWAKE) {
+            while !self.is_filled() && (!look.is_multiple_of(32) || begun.elapsed() < AWAKE) {
                 std::hint::spin_loop();
                 look += 1;
             }

@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 /// How long [`Command::Synchronize`] sleeps between two looks at what the device does.
 const LOOK: Duration = Duration::from_micros(50);
 
+/// Below this one device is done before two have agreed.
+const WORTH_DIVIDING_NS: u64 = 1_000_000;
+
 /// Is it a device's doing, so that another one would have a result?
 pub(super) fn is_fault(error: &Error) -> bool {
     match error {
@@ -174,12 +177,35 @@ impl Core {
                 }
                 carry_out(&self.engine, command, &task.stop)
             }
+            What::Program { .. } | What::Batch(_) if self.may_be_divided(task) => self.run_divided(task, what, seat),
             What::Program { .. } | What::Batch(_) if seat.device == 0 => self.run_on_cpu(task, what),
             What::Program { .. } | What::Batch(_) => {
                 let device = Some(Device::Gpu(seat.device.checked_sub(1)));
                 self.run_with(task, what, &RunOptions { device, strict: Some(true), ..RunOptions::default() }, seat)
             }
         }
+    }
+
+    /// Is it worth asking whether several devices do it at once? Only if they have nothing else to do.
+    fn may_be_divided(&self, task: &Task) -> bool {
+        let is_wanted = match self.config.devices[..] {
+            [] => self.engine.config.device == Device::All,
+            ref devices => devices.contains(&Device::All),
+        };
+        is_wanted
+            && task.terms.device.is_none()
+            && self.engine.router.is_open()
+            && self.queued() == 0
+            && self.expected(task).into_iter().filter(|ns| *ns > 0).min() > Some(WORTH_DIVIDING_NS)
+    }
+
+    /// On the devices that are expected to be done first together.
+    fn run_divided(&self, task: &Task, what: &What, seat: &Seat) -> Result<Answer> {
+        let options = RunOptions { device: Some(Device::All), ..RunOptions::default() };
+        let explained = task.terms.explained;
+        let (outputs, decision) = self.run_told(task, what, &options, true)?;
+        let device = decision.as_ref().map_or_else(|| seat.name.clone(), |decision| decision.device.as_str().into());
+        Ok(Answer::Arrays { outputs, device, decision: decision.filter(|_| explained) })
     }
 
     fn run_on_cpu(&self, task: &Task, what: &What) -> Result<Answer> {
@@ -198,18 +224,23 @@ impl Core {
             return Ok(Answer::Arrays { outputs, device: self.cpu.clone(), decision: None });
         }
         let options = RunOptions { device: Some(Device::Cpu), ..RunOptions::default() };
-        let (outputs, decision) = self.run_told(task, what, &options)?;
+        let (outputs, decision) = self.run_told(task, what, &options, task.terms.explained)?;
         Ok(Answer::Arrays { outputs, device: self.cpu.clone(), decision })
     }
 
     fn run_with(&self, task: &Task, what: &What, options: &RunOptions, seat: &Seat) -> Result<Answer> {
-        let (outputs, decision) = self.run_told(task, what, options)?;
+        let (outputs, decision) = self.run_told(task, what, options, task.terms.explained)?;
         Ok(Answer::Arrays { outputs, device: seat.name.clone(), decision })
     }
 
     /// Where it is told to; the record of it says that the queue told it, unless its owner did.
-    fn run_told(&self, task: &Task, what: &What, options: &RunOptions) -> Result<(Vec<crate::Array>, Decided)> {
-        let wanted = task.terms.explained;
+    fn run_told(
+        &self,
+        task: &Task,
+        what: &What,
+        options: &RunOptions,
+        wanted: bool,
+    ) -> Result<(Vec<crate::Array>, Decided)> {
         let Ran { outputs, decision } = match what {
             What::Program { program, inputs } => {
                 let views = views(inputs);
@@ -234,7 +265,7 @@ impl Core {
     }
 
     fn as_chosen(&self, task: &Task, mut decision: Decision) -> Decision {
-        if task.terms.device.is_none() && decision.fallbacks == 0 {
+        if task.terms.device.is_none() && decision.fallbacks == 0 && decision.predicted.is_empty() {
             decision.reason =
                 format!("{} took it from the queue: nobody is expected to have it sooner", decision.device);
         }

@@ -231,7 +231,7 @@ impl Core {
         if last_work.elapsed() < AWAKE && !self.watch.swap(true, Ordering::Relaxed) {
             let mut found = None;
             let mut look = 0u32;
-            while found.is_none() && (look % 64 != 0 || last_work.elapsed() < AWAKE) {
+            while found.is_none() && (!look.is_multiple_of(64) || last_work.elapsed() < AWAKE) {
                 found = changed();
                 std::hint::spin_loop();
                 look += 1;
