@@ -64,6 +64,10 @@ pub(crate) enum Patience {
     For(Duration),
 }
 
+/// This bit of the number of the last job says that no more are taken: one step decides whether a job is among those that
+/// the end of the queue waits for.
+const CLOSED: u64 = 1 << 63;
+
 /// Of so many jobs one is timed while nobody asks for all of them: reading the clock is a quarter of a submission.
 pub(crate) const SAMPLE: u64 = 8;
 
@@ -74,7 +78,7 @@ pub(crate) struct Core {
     /// What was submitted and not looked at yet. Pushing can't fail: room is reserved first.
     intake: ArrayQueue<TaskRef>,
     pub(crate) state: Mutex<State>,
-    /// Jobs submitted so far: the number of the last one. Apart from what workers write: each would wait for the other's
+    /// Jobs submitted so far: the number of the last one, and [`CLOSED`]. Apart from what workers write: each would wait for the other's
     /// cache line.
     submitted: CachePadded<AtomicU64>,
     /// Jobs that have left the queue for a worker, or because they were answered in it.
@@ -89,7 +93,6 @@ pub(crate) struct Core {
     room: Bell,
     /// Rung when a job is done.
     idle: Bell,
-    closed: AtomicBool,
     ended: AtomicBool,
     /// The devices, as bits, that jobs may run on if they don't say.
     devices: AtomicU32,
@@ -138,7 +141,14 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        if let Some(core) = self.started() {
+        let Some(core) = self.started() else { return };
+        // The last handle of an engine may go with a waker, on a thread that everybody would wait for.
+        let is_own = lock(&core.threads).iter().any(|thread| thread.thread().id() == std::thread::current().id());
+        if is_own {
+            let core = core.clone();
+            // Without a thread to end it, it ends with the process.
+            let _ = std::thread::Builder::new().name("breakeven end".into()).spawn(move || core.abort());
+        } else {
             core.abort();
         }
     }
@@ -160,7 +170,6 @@ impl Core {
             work: Bell::default(),
             room: Bell::default(),
             idle: Bell::default(),
-            closed: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             devices: AtomicU32::new(0),
             seated: AtomicU32::new(0),
@@ -186,7 +195,22 @@ impl Core {
     pub(crate) fn queued(&self) -> usize {
         // Taken first: what is taken was submitted before.
         let taken = self.taken.load(Ordering::Relaxed);
-        self.submitted.load(Ordering::Relaxed).saturating_sub(taken) as usize
+        self.submitted().saturating_sub(taken) as usize
+    }
+
+    /// Jobs that were submitted.
+    pub(crate) fn submitted(&self) -> u64 {
+        self.submitted.load(Ordering::Acquire) & !CLOSED
+    }
+
+    /// Are no more jobs taken?
+    pub(crate) fn is_closed(&self) -> bool {
+        self.submitted.load(Ordering::Relaxed) & CLOSED != 0
+    }
+
+    /// Has nobody anything to do with any job any more?
+    fn is_idle(&self) -> Option<()> {
+        (self.done.load(Ordering::Acquire) >= self.submitted()).then_some(())
     }
 
     /// Submits a job.
@@ -219,18 +243,20 @@ impl Core {
     /// Room for one job: its number.
     fn reserve(&self, patience: Patience) -> Result<u64> {
         let reserve = || {
-            if self.closed.load(Ordering::Relaxed) {
-                return Some(Err(Error::QueueClosed));
-            }
             let mut last = self.submitted.load(Ordering::Relaxed);
             // Room that is taken meanwhile by somebody else is looked for again.
-            while last.saturating_sub(self.taken.load(Ordering::Acquire)) < self.config.capacity as u64 {
+            loop {
+                if last & CLOSED != 0 {
+                    return Some(Err(Error::QueueClosed));
+                }
+                if last.saturating_sub(self.taken.load(Ordering::Acquire)) >= self.config.capacity as u64 {
+                    return None;
+                }
                 match self.submitted.compare_exchange_weak(last, last + 1, Ordering::AcqRel, Ordering::Relaxed) {
                     Ok(_) => return Some(Ok(last + 1)),
                     Err(now) => last = now,
                 }
             }
-            None
         };
         if let Some(reserved) = reserve() {
             return reserved;
@@ -324,9 +350,9 @@ impl Core {
 
     /// Counts a task that was cancelled, once: its owner knows nothing of the queue.
     pub(crate) fn note_end(&self, task: &Task) {
-        if let Some(error) = task.take_end() {
-            self.counters.count(&error, 1);
-            self.events.tell(|| Event::Failed { job: task.id, why: error.to_string() });
+        if task.take_cancelled() {
+            self.counters.count(&Error::Cancelled, 1);
+            self.events.tell(|| Event::Failed { job: task.id, why: Error::Cancelled.to_string() });
         }
     }
 
@@ -346,19 +372,18 @@ impl Core {
 
     /// Takes no more jobs, and waits until all that were taken are answered.
     pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::SeqCst);
+        self.submitted.fetch_or(CLOSED, Ordering::SeqCst);
         self.room.ring();
-        self.idle
-            .wait(None, || (self.done.load(Ordering::Acquire) >= self.submitted.load(Ordering::Acquire)).then_some(()));
+        self.idle.wait(None, || self.is_idle());
         self.finish();
     }
 
     /// Takes no more jobs, and answers all that are left.
     pub(crate) fn abort(&self) {
-        self.closed.store(true, Ordering::SeqCst);
+        self.submitted.fetch_or(CLOSED, Ordering::SeqCst);
         self.room.ring();
         // A submission that has its number may still be on its way into the ring.
-        while self.done.load(Ordering::Acquire) < self.submitted.load(Ordering::Acquire) {
+        while self.is_idle().is_none() {
             let mut left = Vec::new();
             let running: Vec<TaskRef> = {
                 let mut state = lock(&self.state);
@@ -375,9 +400,7 @@ impl Core {
                 self.end(task, Error::Aborted);
             }
             let until = Some(Instant::now() + Duration::from_millis(5));
-            self.idle.wait(until, || {
-                (self.done.load(Ordering::Acquire) >= self.submitted.load(Ordering::Acquire)).then_some(())
-            });
+            self.idle.wait(until, || self.is_idle());
         }
         self.finish();
     }
@@ -389,7 +412,7 @@ impl Core {
         self.timer.end();
         let own = std::thread::current().id();
         for thread in std::mem::take(&mut *lock(&self.threads)) {
-            // The last handle of an engine may go with a job's inputs, on a worker's thread.
+            // Whoever is woken by an answer may end the queue on the thread that answers.
             if thread.thread().id() != own {
                 let _ = thread.join();
             }
@@ -417,15 +440,18 @@ impl Core {
         }
     }
 
-    /// What was submitted goes into its lane: how many there were. Who takes fewer than that has others look, who may have
-    /// seen an empty ring meanwhile.
-    fn sort(&self, state: &mut State) -> usize {
-        let mut count = 0;
+    /// What was submitted goes into its lane.
+    fn sort(&self, state: &mut State) {
+        if self.intake.is_empty() {
+            return;
+        }
+        if state.seats.len() > 1 {
+            // What is found here may be for somebody who sleeps. Before it leaves the ring: whoever finds that empty sees this.
+            self.changes.fetch_add(1, Ordering::AcqRel);
+        }
         while let Some(task) = self.intake.pop() {
             state.lanes.push(task.priority() as usize, task.producer, task.id, task);
-            count += 1;
         }
-        count
     }
 }
 

@@ -63,26 +63,38 @@ impl Core {
         if shortest.is_zero() {
             return;
         }
-        let until = Instant::now() + shortest;
+        let mut until = Instant::now() + shortest;
         if !self.gathering_pays(seat, &first, self.expected(&first)[seat.device]) {
             return;
         }
-        while jobs.len() < self.config.gather && Instant::now() < until && !self.closed.load(Relaxed) {
-            let until = until.min(Instant::now() + Duration::from_micros(50));
-            self.work.wait(Some(until), || (!self.intake.is_empty()).then_some(()));
-            self.take_more(seat, first.program, jobs);
+        while jobs.len() < self.config.gather && Instant::now() < until && !self.is_closed() {
+            let next = until.min(Instant::now() + Duration::from_micros(50));
+            self.work.wait(Some(next), || (!self.intake.is_empty()).then_some(()));
+            let before = jobs.len();
+            let is_urgent = self.take_more(seat, first.program, jobs);
+            if is_urgent {
+                break;
+            }
+            // Whoever joins waits no longer than he has agreed to.
+            if let Some(shortest) = jobs[before..].iter().map(|task| window(task)).min() {
+                until = until.min(Instant::now() + shortest);
+            }
         }
     }
 
-    fn take_more(self: &Arc<Core>, seat: &Seat, program: usize, jobs: &mut Vec<TaskRef>) {
+    /// Takes those that came. Is there one of another kind that must not wait for this seat?
+    fn take_more(self: &Arc<Core>, seat: &Seat, program: usize, jobs: &mut Vec<TaskRef>) -> bool {
         use super::lanes::Verdict;
-        let (most, mut came) = (self.config.gather, 0);
+        let (most, mut came, mut is_urgent) = (self.config.gather, 0, false);
         let mut state = lock(&self.state);
-        let others = self.sort(&mut state);
+        self.sort(&mut state);
         let room = most - jobs.len();
         let judge = |task: &TaskRef| {
-            let joins = task.program == program && task.may_run_on(seat.device) && !task.is_answered();
-            if !joins {
+            if !task.may_run_on(seat.device) || task.is_answered() {
+                return Verdict::Pass;
+            }
+            if task.program != program {
+                is_urgent |= task.priority() == Priority::Interactive && self.config.interactive_window.is_zero();
                 return Verdict::Pass;
             }
             came += 1;
@@ -92,10 +104,8 @@ impl Core {
         state.lanes.take(most, judge, |task| jobs.push(task));
         lock(&seat.running).clone_from(jobs);
         drop(state);
-        if others > jobs.len() - before {
-            self.wake();
-        }
         self.leave_queue(jobs.len() - before);
+        is_urgent
     }
 
     /// Runs jobs of one program as one batch. Those that come back have to be done elsewhere.

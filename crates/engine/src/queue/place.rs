@@ -38,10 +38,16 @@ impl<T> Place<T> {
 
     /// Fills the place, unless it was filled before: then the value comes back.
     pub(crate) fn fill(&self, value: T) -> Result<(), T> {
+        self.fill_after(value, || ())
+    }
+
+    /// As [`Place::fill`]; whoever sees the value sees what `first` did, too, which is called for the first one alone.
+    pub(crate) fn fill_after(&self, value: T, first: impl FnOnce()) -> Result<(), T> {
         let mut inner = lock(&self.inner);
         if inner.is_filled {
             return Err(value);
         }
+        first();
         inner.is_filled = true;
         inner.value = Some(value);
         let (sleepers, wakers) = (inner.sleepers, std::mem::take(&mut inner.wakers));

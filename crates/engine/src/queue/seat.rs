@@ -146,18 +146,18 @@ impl Core {
                     away_until_ns: AtomicU64::new(0),
                     was_lost: AtomicBool::new(false),
                 });
-                self.start_worker(seat)?;
+                self.start_worker(seat, number)?;
             }
             self.seated.fetch_or(1 << device, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    fn start_worker(self: &Arc<Core>, seat: Arc<Seat>) -> Result<()> {
+    fn start_worker(self: &Arc<Core>, seat: Arc<Seat>, number: usize) -> Result<()> {
         let mut threads = lock(&self.threads);
         let mut state = lock(&self.state);
         // Two who saw the same device missing: the second one finds it there.
-        if seat.is_first && state.seats.iter().any(|other| other.device == seat.device && other.is_first) {
+        if state.seats.iter().filter(|other| other.device == seat.device).count() > number {
             return Ok(());
         }
         let (core, own) = (self.clone(), seat.clone());

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Jobs that a worker looks at before it takes one or rests.
-const LOOKS: usize = 256;
+const LOOKS: usize = 1024;
 /// Jobs below this are taken several at once: looking for the next one costs as much as they do.
 const QUICK_NS: u64 = 10_000;
 /// So many at once, and no more than these nanoseconds together.
@@ -40,8 +40,7 @@ impl Core {
         let is_lost = self.look_at_device(seat);
         let mut guard = lock(&self.state);
         let state = &mut *guard;
-        let came = self.sort(state);
-        let is_shared = state.seats.len() > 1;
+        self.sort(state);
         let mut others = others(state, seat, now_ns);
         let willing = !is_lost && seat.is_willing(now_ns);
         let mut leader: Option<Leader> = None;
@@ -60,7 +59,9 @@ impl Core {
             if let Some(leader) = &mut leader {
                 return leader.joins(self, seat, task, is_command, now_ns, &mut others);
             }
-            let only_here = task.devices.load(Relaxed) == 1 << seat.device;
+            // What nobody else can do, or wants to, is tried here: where it fails, the CPU does it.
+            let only_here = task.devices.load(Relaxed) == 1 << seat.device
+                || !others.iter().any(|(device, _)| task.may_run_on(*device) && self.expected(task)[*device] > 0);
             if !only_here
                 && (!willing || !self.is_best(seat, task, self.expected(task)[seat.device], now_ns, &mut others))
             {
@@ -79,9 +80,6 @@ impl Core {
         });
         lock(&seat.running).clone_from(&jobs);
         drop(guard);
-        if is_shared && came > dropped + jobs.len() {
-            self.wake();
-        }
         self.leave_queue(dropped + jobs.len());
         self.leave(dropped);
         if let Some(leader) = leader.filter(|_| !jobs.is_empty()) {
@@ -102,7 +100,7 @@ impl Core {
         if own == 0 {
             return false;
         }
-        if seat.is_picky && expected[0] > 0 && expected[seat.device] > expected[0] {
+        if seat.is_picky && task.may_run_on(0) && expected[0] > 0 && expected[seat.device] > expected[0] {
             return false;
         }
         let rivals = others.iter_mut().filter(|(device, _)| task.may_run_on(*device) && expected[*device] > 0);

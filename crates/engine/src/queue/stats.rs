@@ -105,6 +105,6 @@ impl Counters {
 
 impl super::Core {
     pub(crate) fn stats(&self) -> QueueStats {
-        self.counters.stats(self.submitted.load(Relaxed), self.queued())
+        self.counters.stats(self.submitted(), self.queued())
     }
 }

@@ -84,7 +84,7 @@ pub(crate) struct Task {
     /// What it is expected to take on each device: 0 where it can't run.
     pub(crate) expected_ns: OnceLock<[u64; DEVICES]>,
     pub(crate) stop: Stop,
-    /// It was answered with an error that the queue has not counted yet.
+    /// It was cancelled, which the queue has not counted yet.
     uncounted: AtomicBool,
     /// Errors are large and rare: every cache line of a task travels from its producer to its worker and back.
     place: Place<Result<Answer, Box<Error>>>,
@@ -183,27 +183,21 @@ impl Task {
         self.place.fill(answer.map_err(Box::new)).is_ok()
     }
 
-    /// Answers it with an error, unless it was answered before, and stops its work. Whoever of the queue meets it next
-    /// counts it.
-    pub(super) fn end(&self, error: Error) -> bool {
-        self.uncounted.store(true, Relaxed);
-        let first = self.answer(Err(error));
+    /// Answers it as cancelled, unless it was answered before, and stops its work. Whoever of the queue meets it next counts
+    /// it.
+    pub(super) fn cancel(&self) -> bool {
+        // Only by whoever is first: one that was late is counted already.
+        let count = || self.uncounted.store(true, Relaxed);
+        let first = self.place.fill_after(Err(Box::new(Error::Cancelled)), count).is_ok();
         if first {
             self.stop.stop();
         }
         first
     }
 
-    /// The error that it was answered with, for whoever asks first.
-    pub(super) fn take_end(&self) -> Option<Error> {
-        if !self.is_answered() || !self.uncounted.load(Relaxed) || !self.uncounted.swap(false, Relaxed) {
-            return None;
-        }
-        let error = |answer: &mut Option<Result<Answer, Box<Error>>>| match answer {
-            Some(Err(error)) => Some((**error).clone()),
-            _ => None,
-        };
-        self.place.wait(None, error).flatten()
+    /// Was it cancelled? Says so to whoever asks first: its owner may have taken the answer with him.
+    pub(super) fn take_cancelled(&self) -> bool {
+        self.is_answered() && self.uncounted.load(Relaxed) && self.uncounted.swap(false, Relaxed)
     }
 
     pub(super) fn late(&self) -> Error {
@@ -246,7 +240,7 @@ impl Ticket {
     /// Answers the job [`Error::Cancelled`], unless it was answered before: then this is false. What is left of it is not
     /// computed.
     pub fn cancel(&self) -> bool {
-        self.task.end(Error::Cancelled)
+        self.task.cancel()
     }
 }
 
