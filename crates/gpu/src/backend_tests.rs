@@ -1,6 +1,6 @@
 //! Hand-made stages on the real drivers of this machine.
 
-use crate::stage::{Binding, Lowered, Slot, Stage};
+use crate::stage::{Binding, Lowered, Slot, Stage, Turns};
 use crate::{Adapters, Api, Gpu, GpuConfig};
 use breakeven_ir::backend::{Backend, Made, Prepared, RunError, Source, Status, Task};
 use breakeven_ir::plan::{BufferId, Class, Plan};
@@ -50,6 +50,7 @@ fn stage(source: &Arc<str>, from: Slot, to: Slot, elems: usize) -> Stage {
         params: vec![],
         units: elems as u64,
         group_units: 64,
+        turns: Turns::once(64),
         work: elems as u64,
     }
 }

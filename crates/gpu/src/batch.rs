@@ -263,11 +263,12 @@ impl Owner {
         let (block, region) = params.ok_or_else(missing)?;
         bounds.push(Bound { block, offset: region.offset, bytes: padded(region.bytes) });
         let bind_group = self.pipelines.group(&mut self.driver, part.pipeline, &bounds);
-        let tasks = group.many.as_ref().map_or(1, |many| many.tasks);
+        let many = group.many.as_ref().map(|many| (many.group_units[part.stage], many.tasks));
+        let (group_units, tasks) = many.unwrap_or((stage.group_units, 1));
         Ok(Dispatch {
             pipeline: self.pipelines.get(part.pipeline).pipeline.clone(),
             group: bind_group,
-            grid: grid(part.units.end - part.units.start, stage.group_units, tasks),
+            grid: grid(part.units.end - part.units.start, group_units, tasks),
         })
     }
 }

@@ -5,6 +5,7 @@
 //! without a word to the owner thread; the others unmapped. Callers only lock and move; whatever calls wgpu (creating,
 //! unmapping, freeing) happens on the owner thread.
 
+use crate::copies;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -240,10 +241,35 @@ impl Upload {
         }
     }
 
+    /// Copies pieces to their offsets, which ascend; what lies outside of the block is dropped.
+    pub(crate) fn write_all<'p>(&mut self, pieces: impl Iterator<Item = (usize, &'p [u8])>) {
+        let Some(view) = &mut self.view else { return };
+        let (mut rest, mut at) = (view.slice(..), 0);
+        let copies = pieces.map_while(|(offset, bytes)| {
+            rest.split_off(..offset.checked_sub(at)?)?;
+            let place = rest.split_off(..bytes.len())?;
+            at = offset + bytes.len();
+            Some((bytes.len(), Some((Place(place), bytes))))
+        });
+        copies::run(&mut copies.collect::<Vec<_>>(), |(place, bytes)| place.write(bytes));
+    }
+
     /// The block, whose memory the host no longer sees: the owner unmaps it.
     pub(crate) fn into_block(mut self) -> Option<Block> {
         self.view = None;
         self.block.take()
+    }
+}
+
+/// A part of mapped memory.
+struct Place<'a>(wgpu::WriteOnly<'a, [u8]>);
+
+// SAFETY: like a `&mut [u8]` it is the only way to its bytes while it lives, and any thread may write mapped memory.
+unsafe impl Send for Place<'_> {}
+
+impl Place<'_> {
+    fn write(mut self, bytes: &[u8]) {
+        self.0.copy_from_slice(bytes);
     }
 }
 

@@ -119,6 +119,8 @@ pub(crate) struct Many {
     pub(crate) params: Vec<Region>,
     /// The most units of a task, for each stage.
     pub(crate) units: Vec<u64>,
+    /// Units that a workgroup takes at a time, for each stage.
+    pub(crate) group_units: Vec<u32>,
     /// The work of all tasks, for each stage.
     pub(crate) work: Vec<u64>,
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::stage::{Binding, Stage};
+use crate::stage::{Binding, Stage, Turns};
 use breakeven_ir::plan::Class;
 use breakeven_ir::{DType, Tensor};
 
@@ -14,6 +14,7 @@ fn stage(bindings: &[(Slot, bool)]) -> Stage {
         params: vec![],
         units: 100,
         group_units: 64,
+        turns: Turns::once(64),
         work: 100,
     }
 }

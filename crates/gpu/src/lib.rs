@@ -15,6 +15,7 @@ mod stage;
 pub mod tolerance;
 
 mod buffers;
+mod copies;
 mod health;
 mod job;
 mod layout;
@@ -45,6 +46,7 @@ mod monitor;
 mod prepared;
 mod selftest;
 mod session;
+mod share;
 mod store;
 mod tally;
 mod tune;

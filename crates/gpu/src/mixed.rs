@@ -5,11 +5,13 @@
 //! other, so that a private output of all of them takes one copy.
 
 use crate::buffers::{ALIGN, Upload};
+use crate::copies;
 use crate::job::{Command, Group, Job, Many, assumed_ns};
 use crate::layout::{Layout, Packer, Region, STATUS_BYTES, Spot};
 use crate::params;
 use crate::prepared::GpuPlan;
 use crate::session::Session;
+use crate::share;
 use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Timings};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -150,42 +152,27 @@ fn run_part(
     let job = |reply| Job { groups, upload, upload_bytes, block_bytes, reply, permit, stop: None };
     let done = session.ask(&handle, || predicted_ns, None, |reply| Command::Run(Box::new(job(reply))))?;
     let read = done.read.as_ref().map_or(&[][..], |read| read.bytes());
-    laid.iter().for_each(|laid| hand_out(tasks, laid, read, results, failed));
+    let mut found = Vec::with_capacity(part.len());
+    laid.iter().for_each(|laid| find_results(tasks, laid, read, &mut found, failed));
+    hand_out(found, results);
     let kernels = part.iter().map(|task| tasks[*task].plan.core.plan.kernels.len() as u32).sum();
     let created = done.timings.created + u32::from(created);
     Ok(Timings { kernels, created, total_ns: begun.elapsed().as_nanos() as u64, ..done.timings })
 }
 
-/// Tasks that share dispatches: the same kernels, and sizes that don't leave most of the grid without work.
+/// Tasks that share dispatches: the same kernels, and sizes that leave little of the grid without work.
 fn group(tasks: &[Entry<'_>], part: &[usize]) -> Vec<Vec<usize>> {
-    let mut by_key: HashMap<(usize, u32), usize> = HashMap::new();
+    let mut by_signature: HashMap<usize, usize> = HashMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut add = |key: (usize, u32), task: usize| {
-        let number = *by_key.entry(key).or_insert_with(|| {
+    for &task in part {
+        let number = *by_signature.entry(tasks[task].plan.core.signature).or_insert_with(|| {
             groups.push(Vec::new());
             groups.len() - 1
         });
         groups[number].push(task);
-    };
-    part.iter().for_each(|&task| add((tasks[task].plan.core.signature, 0), task));
-    let mut split: Vec<Vec<usize>> = Vec::new();
-    for members in groups {
-        let needed = |task: &usize| {
-            let stages = &tasks[*task].plan.core.lowered.stages;
-            stages.iter().map(|s| s.units.div_ceil(u64::from(s.group_units.max(1)))).max().unwrap_or(0)
-        };
-        let (sum, most) = members.iter().map(needed).fold((0, 0), |(sum, most), n| (sum + n, most.max(n)));
-        if most * (members.len() as u64) <= 4 * sum + 256 {
-            split.push(members);
-            continue;
-        }
-        let mut by_size: HashMap<u32, Vec<usize>> = HashMap::new();
-        members.into_iter().for_each(|task| by_size.entry((needed(&task) + 1).ilog2() / 2).or_default().push(task));
-        let mut sizes: Vec<_> = by_size.into_iter().collect();
-        sizes.sort_unstable_by_key(|(size, _)| *size);
-        split.extend(sizes.into_iter().map(|(_, members)| members));
     }
-    split
+    let stages = |task: usize| &tasks[task].plan.core.lowered.stages[..];
+    groups.into_iter().flat_map(|members| share::split(members, stages)).collect()
 }
 
 fn lay_out(tasks: &[Entry<'_>], members: Vec<usize>, upload: &mut Packer, block: &mut Packer) -> Laid {
@@ -230,21 +217,18 @@ fn lay_out(tasks: &[Entry<'_>], members: Vec<usize>, upload: &mut Packer, block:
     let params = stages.iter().map(|s| upload.add(4 * (1 + members.len() * s.stride()) as u64, ALIGN)).collect();
     let of_stage = |stage: usize| cores().map(move |core| &core.lowered.stages[stage]);
     let units = (0..stages.len()).map(|s| of_stage(s).map(|stage| stage.units).max().unwrap_or(0)).collect();
+    let all = |s: usize| of_stage(s).map(|stage| stage.units).sum();
+    let group_units = (0..stages.len()).map(|s| stages[s].turns.group_units(all(s))).collect();
     let work = (0..stages.len()).map(|s| of_stage(s).map(|stage| stage.work).sum()).collect();
-    let many = Many { tasks: members.len() as u32, params, units, work };
+    let many = Many { tasks: members.len() as u32, params, units, group_units, work };
     Laid { members, layout: Arc::new(layout), places, many }
 }
 
 /// Writes inputs and parameters of a group.
 fn fill(tasks: &[Entry<'_>], laid: &Laid, memory: &mut Upload) {
-    let mut starts = laid.places.inputs.iter();
-    for member in &laid.members {
-        for ((bytes, used), start) in tasks[*member].inputs.iter().zip(&laid.layout.inputs).zip(&mut starts) {
-            if used.is_some() {
-                memory.write(*start as usize, bytes);
-            }
-        }
-    }
+    let inputs = laid.members.iter().flat_map(|member| tasks[*member].inputs.iter().zip(&laid.layout.inputs));
+    let used = inputs.zip(&laid.places.inputs).filter(|((_, region), _)| region.is_some());
+    memory.write_all(used.map(|((bytes, _), start)| (*start as usize, *bytes)));
     let mut words = Vec::new();
     for (stage, region) in laid.many.params.iter().enumerate() {
         write_params(&mut words, tasks, laid, stage);
@@ -273,12 +257,12 @@ fn write_params(words: &mut Vec<u32>, tasks: &[Entry<'_>], laid: &Laid, number: 
     }
 }
 
-/// Copies a group's results to where they belong, and tells which tasks failed.
-fn hand_out(
+/// Finds a group's results, with the bytes of all results at which they belong, and tells which tasks failed.
+fn find_results<'r>(
     tasks: &[Entry<'_>],
     laid: &Laid,
-    read: &[u8],
-    results: &mut [u8],
+    read: &'r [u8],
+    found: &mut Vec<(usize, &'r [u8])>,
     failed: &mut dyn FnMut(usize, RunError),
 ) {
     let Laid { members, places, layout, .. } = laid;
@@ -294,12 +278,27 @@ fn hand_out(
         for (output, region) in tasks[*member].plan.core.layout.outputs.iter().enumerate() {
             let from = (layout.outputs[output].offset + places.outputs[output * members.len() + task]) as usize;
             let bytes = region.bytes as usize;
-            if let (Some(to), Some(from)) = (results.get_mut(to..to + bytes), read.get(from..from + bytes)) {
-                to.copy_from_slice(from);
-            }
+            // Nothing has no place of its own: what follows begins at the same byte.
+            let result = read.get(from..from + bytes).filter(|result| !result.is_empty());
+            found.extend(result.map(|result| (to, result)));
             to += bytes.next_multiple_of(RESULT_ALIGN);
         }
     }
+}
+
+/// Copies results to where they belong.
+fn hand_out(mut found: Vec<(usize, &[u8])>, mut results: &mut [u8]) {
+    found.sort_unstable_by_key(|(to, _)| *to);
+    let (mut at, all) = (0, found.len());
+    let copies = found.into_iter().map_while(|(to, from)| {
+        results.split_off_mut(..to.checked_sub(at)?)?;
+        let place = results.split_off_mut(..from.len())?;
+        at = to + from.len();
+        Some((from.len(), Some((place, from))))
+    });
+    let mut copies: Vec<_> = copies.collect();
+    debug_assert_eq!(copies.len(), all, "results overlap or lie outside of their memory");
+    copies::run(&mut copies, |(place, from)| place.copy_from_slice(from));
 }
 
 /// Did a gather leave its axis?
@@ -310,3 +309,7 @@ pub(crate) fn check_status(read: &[u8], offset: usize) -> Result<(), RunError> {
     };
     if word(0) == 0 { Ok(()) } else { Err(RunError::TakeIndex { index: word(1) as i32, extent: word(2) as usize }) }
 }
+
+#[cfg(test)]
+#[path = "mixed_tests.rs"]
+mod tests;

@@ -9,7 +9,7 @@ use crate::health::Quirks;
 use crate::job::Core;
 use crate::lower::lower;
 use crate::owner::Owner;
-use crate::stage::{Binding, Limits, Lowered, Slot, Stage, Variants};
+use crate::stage::{Binding, Limits, Lowered, Slot, Stage, Turns, Variants};
 use crate::store::fingerprint;
 use crate::trial::Tried;
 use breakeven_ir::backend::RunError;
@@ -176,6 +176,7 @@ fn probe(owner: &mut Owner) -> Result<Arc<Core>, RunError> {
         params: vec![],
         units: 1,
         group_units: 1,
+        turns: Turns::once(1),
         work: 1,
     };
     Ok(owner.trial_core(&Arc::new(plan), Lowered { stages: vec![stage], ..Lowered::default() }))

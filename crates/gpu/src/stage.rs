@@ -61,6 +61,8 @@ pub(crate) struct Stage {
     pub(crate) units: u64,
     /// Units that a workgroup takes at a time.
     pub(crate) group_units: u32,
+    /// How that was chosen: many tasks of one dispatch choose together.
+    pub(crate) turns: Turns,
     /// Elements (points, or multiply-adds of a contraction) behind all units: what time is predicted by.
     pub(crate) work: u64,
 }
@@ -69,6 +71,28 @@ impl Stage {
     /// Words of one task's parameters.
     pub(crate) fn stride(&self) -> usize {
         self.bindings.len() + 2 + self.params.len()
+    }
+}
+
+/// How many units a workgroup takes at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Turns {
+    /// Units of one turn.
+    pub(crate) units: u32,
+    /// Turns at most: what an invocation reads beforehand is read once for all of them.
+    pub(crate) most: u32,
+}
+
+impl Turns {
+    pub(crate) fn once(units: u32) -> Turns {
+        Turns { units, most: 1 }
+    }
+
+    /// Units of a workgroup in a dispatch of so many. Enough workgroups are left for each core of a device to have some.
+    pub(crate) fn group_units(self, all: u64) -> u32 {
+        const GROUPS: u64 = 1024;
+        let spare = all * u64::from(self.most) / (GROUPS * u64::from(self.units.max(1)));
+        self.units * spare.clamp(1, u64::from(self.most.max(1))) as u32
     }
 }
 
@@ -152,11 +176,10 @@ impl MapVariant {
         MapVariant { workgroup: 256, points: 1, turns: 1 },
     ];
 
-    /// How often an invocation takes a unit. Enough workgroups are left for each core of a device to have some.
+    /// How often an invocation takes a unit.
+    #[cfg(test)]
     pub(crate) fn turns(&self, units: u64, workgroup: u32) -> u32 {
-        const GROUPS: u64 = 1024;
-        let spare = units * u64::from(self.turns) / (GROUPS * u64::from(workgroup));
-        spare.clamp(1, u64::from(self.turns)) as u32
+        Turns { units: workgroup, most: self.turns }.group_units(units) / workgroup
     }
 }
 

@@ -4,7 +4,7 @@ use super::Target;
 use super::emit::{Emitter, all_groups};
 use super::module::Shape;
 use super::vector::{self, LANES, contiguous};
-use crate::stage::Stage;
+use crate::stage::{Stage, Turns};
 use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::{Class, Loops};
 use std::fmt::Write;
@@ -72,8 +72,8 @@ pub(crate) fn lower(target: &Target<'_>, number: usize, loops: &Loops) -> Stage 
     }
     code += "}\n";
     let units = points.div_ceil(lanes) as u64;
-    let group_units = workgroup * target.variants.map.turns(units, workgroup);
-    let shape = Shape { workgroup, units, group_units, work: points as u64 };
+    let turns = Turns { units: workgroup, most: target.variants.map.turns };
+    let shape = Shape { workgroup, units, turns, work: points as u64 };
     emitter.module.stage(number, Class::Map, shape, &code)
 }
 

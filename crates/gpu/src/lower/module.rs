@@ -3,7 +3,7 @@
 
 use super::Target;
 use crate::prelude;
-use crate::stage::{Binding, Slot, Stage};
+use crate::stage::{Binding, Slot, Stage, Turns};
 use breakeven_ir::DType;
 use breakeven_ir::plan::Class;
 use std::fmt::Write;
@@ -136,7 +136,8 @@ impl Module {
             bindings: self.bindings.into_iter().map(|(binding, _)| binding).collect(),
             params: self.params,
             units: shape.units,
-            group_units: shape.group_units,
+            group_units: shape.turns.group_units(shape.units),
+            turns: shape.turns,
             work: shape.work,
         }
     }
@@ -147,6 +148,6 @@ impl Module {
 pub(crate) struct Shape {
     pub(crate) workgroup: u32,
     pub(crate) units: u64,
-    pub(crate) group_units: u32,
+    pub(crate) turns: Turns,
     pub(crate) work: u64,
 }

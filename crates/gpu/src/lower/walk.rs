@@ -9,7 +9,7 @@ use super::fold::{self, NOWHERE, Part};
 use super::module::{Shape, lane_type};
 use super::outline::{Cut, Outline};
 use super::vector::{self, contiguous};
-use crate::stage::Stage;
+use crate::stage::{Stage, Turns};
 use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::{Class, Store};
 use std::fmt::Write;
@@ -55,7 +55,7 @@ impl<'a> Walk<'a> {
         let shape = Shape {
             workgroup: self.cut.workgroup,
             units: units as u64,
-            group_units: self.cut.rows(),
+            turns: Turns::once(self.cut.rows()),
             work: work as u64,
         };
         self.emitter.module.stage(kernel, class, shape, &self.code)

@@ -6,7 +6,7 @@ use super::super::module::{Elem, Module, Shape};
 use super::cut::{BLOCKS_GROUP, Cut, Part, SHARED_GROUP};
 use super::end::{At, End};
 use super::side::{Along, LANES, Place, Side};
-use crate::stage::{Slot, Stage, TileVariant};
+use crate::stage::{Slot, Stage, TileVariant, Turns};
 use breakeven_ir::DType;
 use breakeven_ir::plan::{Class, Contract};
 use std::fmt::Write;
@@ -96,7 +96,7 @@ pub(super) fn stage<'a>(
     let (units, group_units) = cut.units(contract);
     let outputs = contract.batch.iter().product::<usize>() * contract.m * contract.n;
     let work = outputs as u64 * part.depth.len().max(1) as u64;
-    let shape = Shape { workgroup: workgroup as u32, units, group_units, work };
+    let shape = Shape { workgroup: workgroup as u32, units, turns: Turns::once(group_units), work };
     writer.module.stage(number, Class::Contract, shape, &writer.code)
 }
 
