@@ -53,7 +53,7 @@ impl Broadcast {
     /// Blocks until every worker has answered.
     pub fn wait(&self, answers: Receiver<Outcome>) -> Result<(), Refused> {
         for _ in 0..self.workers {
-            answers.recv().unwrap_or_else(|_| Err(Refused::gone()))?;
+            answers.recv().unwrap_or_else(|_| Err(Refused::Gone))?;
         }
         Ok(())
     }

@@ -3,6 +3,8 @@
 //! The closure gets a number of iterations and tells what they took, as criterion's `iter_custom` wants it, so that what
 //! must not count (waiting for answers after sends, giving memory back) is left out in both.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
@@ -38,31 +40,42 @@ impl Case {
         })
     }
 
-    /// As an arm of the table. Every iteration checks its own answers: the result of one that ran is [`RIGHT`].
-    pub fn into_arm(self) -> Arm<'static> {
-        Arm { library: self.library, variant: self.variant, runner: Box::new(SelfTimed(self.run)) }
+    /// As an arm of the table, whose samples are also kept one by one. Every iteration checks its own answers: the result of
+    /// one that ran is [`RIGHT`].
+    pub fn into_arm(self) -> (Arm<'static>, Samples) {
+        let samples = Samples::default();
+        let runner = Box::new(SelfTimed { run: self.run, samples: samples.clone() });
+        (Arm { library: self.library, variant: self.variant, runner }, samples)
     }
 }
 
 /// The result of a case that ran.
 pub const RIGHT: f32 = 1.0;
 
-struct SelfTimed(Run);
+/// Nanoseconds an iteration, sample by sample; the first ones are of the calibration.
+pub type Samples = Rc<RefCell<Vec<f64>>>;
+
+struct SelfTimed {
+    run: Run,
+    samples: Samples,
+}
 
 impl Runner for SelfTimed {
     fn sample(&mut self, warm_up: Duration, calls: u32) -> Fallible<f64> {
         let start = Instant::now();
         loop {
-            (self.0)(1)?;
+            (self.run)(1)?;
             if start.elapsed() >= warm_up {
                 break;
             }
         }
-        Ok((self.0)(u64::from(calls))?.as_nanos() as f64 / f64::from(calls))
+        let ns = (self.run)(u64::from(calls))?.as_nanos() as f64 / f64::from(calls);
+        self.samples.borrow_mut().push(ns);
+        Ok(ns)
     }
 
     fn result(&mut self) -> Fallible<Vec<f32>> {
-        (self.0)(1)?;
+        (self.run)(1)?;
         Ok(vec![RIGHT])
     }
 }

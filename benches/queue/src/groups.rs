@@ -9,8 +9,9 @@ mod pool;
 mod push_pop;
 mod send;
 
+pub use self::devices::ToDevice;
 #[cfg(feature = "ours")]
-pub(crate) use self::{devices::EACH, kernel::ELEMENTS, kernel::program, metrics::ON};
+pub(crate) use self::{devices::EACH, kernel::ELEMENTS, kernel::program};
 use crate::OURS;
 use crate::arm::Fallible;
 use crate::case::Case;
@@ -28,12 +29,25 @@ pub struct Row {
     pub ours: &'static str,
     /// The promises.
     pub bars: Vec<Bar>,
+    /// How often its arms are opened anew: where memory happens to lie makes a difference, too.
+    pub openings: usize,
+    /// What every arm does; empty where the row's name says it all.
+    pub job: &'static str,
     build: Box<dyn Fn() -> Fallible<Vec<Case>>>,
 }
 
 impl Row {
     fn new(group: &'static str, case: impl Into<String>, build: impl Fn() -> Fallible<Vec<Case>> + 'static) -> Row {
-        Row { group, case: case.into(), commands: 1, ours: OURS, bars: Vec::new(), build: Box::new(build) }
+        let (bars, build) = (Vec::new(), Box::new(build));
+        Row { group, case: case.into(), commands: 1, ours: OURS, bars, openings: 1, job: "", build }
+    }
+
+    fn job(self, job: &'static str) -> Row {
+        Row { job, ..self }
+    }
+
+    fn opened(self, openings: usize) -> Row {
+        Row { openings, ..self }
     }
 
     fn commands(self, commands: usize) -> Row {

@@ -4,6 +4,7 @@
 //! else: what is compared is the way there and back.
 
 use std::fmt;
+use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,8 +22,6 @@ pub enum Request {
     Write(Bytes),
     /// Gives so many bytes from the start of the worker's memory.
     Read(usize),
-    /// Keeps the worker busy for so long.
-    Busy(Duration),
     /// Runs a kernel.
     Launch(Kernel),
     /// Can't be done: the error path.
@@ -41,22 +40,40 @@ pub enum Answer {
     Data(Bytes),
 }
 
-/// Why a command was not done.
+/// Why a command was not done. Typed, as the engine's errors are: a text is made when somebody wants to read it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Refused(pub String);
+pub enum Refused {
+    /// Beyond the memory, or the pool.
+    TooLarge {
+        /// What was asked for.
+        bytes: usize,
+        /// What there is.
+        there: usize,
+    },
+    /// The other end is gone.
+    Gone,
+    /// The engine's own error.
+    Engine(Box<breakeven::Error>),
+    /// An answer of the wrong kind.
+    Unexpected(&'static str),
+}
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Refused::TooLarge { bytes, there } => write!(f, "{bytes} bytes are more than the {there} that there are"),
+            Refused::Gone => f.write_str("the worker is gone"),
+            Refused::Engine(error) => error.fmt(f),
+            Refused::Unexpected(what) => f.write_str(what),
+        }
     }
 }
 
 impl std::error::Error for Refused {}
 
-impl Refused {
-    /// The other end is gone.
-    pub fn gone() -> Refused {
-        Refused("the worker is gone".to_owned())
+impl From<breakeven::Error> for Refused {
+    fn from(error: breakeven::Error) -> Refused {
+        Refused::Engine(Box::new(error))
     }
 }
 
@@ -87,13 +104,6 @@ impl Worker {
                 let place = self.memory.get(..bytes).ok_or_else(|| too_large(bytes))?;
                 Ok(Answer::Data(Bytes::copy_from_slice(place)))
             }
-            Request::Busy(time) => {
-                let start = Instant::now();
-                while start.elapsed() < time {
-                    std::hint::spin_loop();
-                }
-                Ok(Answer::Done)
-            }
             Request::Launch(kernel) => kernel(),
             Request::Fail => Err(too_large(MEMORY_BYTES + 1)),
         }
@@ -106,8 +116,25 @@ impl Default for Worker {
     }
 }
 
-/// With its numbers in it, as an error that helps has.
 #[cold]
 fn too_large(bytes: usize) -> Refused {
-    Refused(format!("{bytes} bytes are more than the memory's {MEMORY_BYTES}"))
+    Refused::TooLarge { bytes, there: MEMORY_BYTES }
+}
+
+/// A payload that takes a worker about so long to write. No command just waits, so that copying has to do.
+pub fn write_of(time: Duration) -> Bytes {
+    let (from, mut to) = (vec![7u8; MEMORY_BYTES], vec![1u8; MEMORY_BYTES]);
+    let mut bytes = MEMORY_BYTES;
+    // Smaller ones come from nearer caches: the size is found in steps.
+    for _ in 0..4 {
+        let mut best = Duration::MAX;
+        for _ in 0..25 {
+            let start = Instant::now();
+            black_box(&mut to[..bytes]).copy_from_slice(black_box(&from[..bytes]));
+            best = best.min(start.elapsed());
+        }
+        let share = time.as_secs_f64() / best.as_secs_f64().max(1e-9);
+        bytes = ((bytes as f64 * share) as usize).clamp(1, MEMORY_BYTES);
+    }
+    Bytes::from(vec![7; bytes])
 }

@@ -3,6 +3,7 @@
 use crate::grid::{Grid, time};
 use crate::measure::{ArmReport, Outcome};
 use crate::report::{Judged, Measured, Report, Verdict};
+use crate::side_by_side::Paired;
 
 /// The table and its summary for a terminal.
 pub fn terminal(report: &Report) -> String {
@@ -79,7 +80,14 @@ fn summary(report: &Report) -> Vec<String> {
          as\" begins at 0.95 of the other's speed."
             .to_owned(),
     ];
+    lines.push(
+        "The plain arms are what each library's documentation shows. Awake means that the worker looks for more for 200 us \
+         and whoever waits for an answer for 60 us before they sleep, as in ours; that after 2 us of that others may have \
+         the core; and that the answer comes through a cell that is looked at without a lock."
+            .to_owned(),
+    );
     lines.extend(report.notes.iter().cloned());
+    lines.extend(jobs(report));
     let (mut kept, mut missed, mut void) = (0, 0, 0);
     for row in &report.rows {
         for arm in &row.arms {
@@ -89,7 +97,8 @@ fn summary(report: &Report) -> Vec<String> {
                 Outcome::Failed(why) => lines.push(format!("failed: {}, {} {}: {why}", row.group, row.case, arm.name)),
             }
         }
-        lines.extend(row.mutex_is_faster());
+        lines.extend(row.faster_than_ours());
+        lines.extend(row.metrics.map(|paired| metrics(&paired)));
         for judged in &row.bars {
             match &judged.verdict {
                 Verdict::Kept => kept += 1,
@@ -97,12 +106,34 @@ fn summary(report: &Report) -> Vec<String> {
                     missed += 1;
                     lines.push(format!("MISSED: {}, {}: {}: {measured}", row.group, row.case, judged.bar.promise));
                 }
-                Verdict::Void(_) => void += 1,
+                Verdict::Void(why) => {
+                    void += 1;
+                    lines.push(format!("void: {}, {}: {}: {why}", row.group, row.case, judged.bar.promise));
+                }
             }
         }
     }
-    lines.push(format!("{kept} bars kept, {missed} missed, {void} without a time of ours"));
+    lines.push(format!("{kept} bars kept, {missed} missed, {void} void"));
     lines
+}
+
+/// What the arms of each group do, once a text.
+fn jobs(report: &Report) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for row in report.rows.iter().filter(|row| !row.job.is_empty()) {
+        let line = format!("the job of {}: {}", row.group, row.job);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+fn metrics(paired: &Paired) -> String {
+    let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
+    let (low, high) = (percent(paired.low), percent(paired.high));
+    let middle = percent(paired.ratio);
+    format!("our metrics cost {middle} of a round trip ({low} to {high}, 19 times of 20; {} rounds)", paired.pairs)
 }
 
 fn median(arm: &ArmReport) -> String {

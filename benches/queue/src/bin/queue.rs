@@ -9,11 +9,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use queue_benches::arm::Fallible;
-use queue_benches::case::{Case, RIGHT};
 use queue_benches::groups::{Row, rows};
-use queue_benches::measure::{Effort, measure};
-use queue_benches::reference::Expected;
+use queue_benches::measure::Effort;
 use queue_benches::report::{Measured, Report};
+use queue_benches::side_by_side::side_by_side;
 use queue_benches::{machine, table};
 
 const HELP: &str = "\
@@ -21,13 +20,14 @@ The engine's queue beside a mutex with a condvar, crossbeam, flume, kanal and to
 
   --quick          fewer rounds
   --filter TEXT    only rows whose name contains TEXT, such as throughput or \"send/128 B\"
+  --arm TEXT       only arms whose name contains TEXT, such as ours: for profiles
   --json FILE      everything that was measured
   --markdown FILE  the table for the documentation
   --list           the names of all rows";
 
 // No arm is let go for being slow: all of them are in the table, from the same minutes.
 /// For numbers that are quoted.
-const FULL: Effort = Effort { min_rounds: 21, max_rounds: 201, scout_rounds: 201, budget: Duration::from_secs(2) };
+const FULL: Effort = Effort { min_rounds: 21, max_rounds: 201, scout_rounds: 201, budget: Duration::from_millis(1500) };
 /// For a look while working.
 const QUICK: Effort = Effort { min_rounds: 5, max_rounds: 15, scout_rounds: 15, budget: Duration::from_millis(200) };
 
@@ -35,6 +35,7 @@ struct Options {
     quick: bool,
     list: bool,
     filter: Option<String>,
+    arm: Option<String>,
     json: Option<PathBuf>,
     markdown: Option<PathBuf>,
 }
@@ -59,6 +60,7 @@ fn options(mut arguments: pico_args::Arguments) -> Fallible<Options> {
         quick: arguments.contains("--quick"),
         list: arguments.contains("--list"),
         filter: arguments.opt_value_from_str("--filter")?,
+        arm: arguments.opt_value_from_str("--arm")?,
         json: arguments.opt_value_from_str("--json")?,
         markdown: arguments.opt_value_from_str("--markdown")?,
     };
@@ -85,8 +87,7 @@ fn run(options: &Options) -> Fallible<()> {
         report.notes.push("built without the feature `ours`: the peers among themselves".to_owned());
     }
     for row in rows {
-        let arms = row.cases()?.into_iter().map(Case::into_arm).collect();
-        let measured = Measured::new(&row, measure(arms, &Expected::exactly(&[RIGHT]), effort));
+        let measured = Measured::new(&row, side_by_side(&row, options.arm.as_deref().unwrap_or_default(), effort)?);
         // The rows take a minute or two: whoever waits sees them one by one.
         eprintln!("{}", table::progress(&measured));
         report.rows.push(measured);

@@ -15,7 +15,11 @@ use crate::request::{Answer, Kernel, Outcome, Refused, Request};
 pub(crate) const ELEMENTS: usize = 256;
 
 pub(super) fn rows() -> Vec<Row> {
-    vec![Row::new("kernel", "256 elements", cases)]
+    let row = Row::new("kernel", "256 elements", cases);
+    vec![row.job(
+        "one add of 256 floats by the same program: called directly, as a job of ours, or by a worker that a \
+                  request with a closure reaches",
+    )]
 }
 
 /// An add of two inputs on one thread of the CPU: at this size, helpers would only be in the way.
@@ -33,7 +37,7 @@ fn cases() -> Fallible<Vec<Case>> {
     let values = vec![1.0f32; ELEMENTS];
     let kernel: Kernel = Arc::new(move || run(&program, &values));
     let direct = kernel.clone();
-    let mut cases = crate::ours::kernel_cases()?;
+    let mut cases = crate::ours::cases::kernel()?;
     cases.push(Case::whole("direct", "", move || {
         drop(black_box(direct()?));
         Ok(())
@@ -43,7 +47,7 @@ fn cases() -> Fallible<Vec<Case>> {
 }
 
 fn run(program: &Program, values: &[f32]) -> Outcome {
-    let outputs = program.run(&[View::from(values), View::from(values)]).map_err(|error| Refused(error.to_string()))?;
+    let outputs = program.run(&[View::from(values), View::from(values)]).map_err(Refused::from)?;
     black_box(outputs);
     Ok(Answer::Done)
 }
@@ -53,6 +57,6 @@ struct Launch(Kernel);
 impl Experiment for Launch {
     fn case<P: Pipe>(&self) -> Fallible<Case> {
         let (pipe, kernel) = (P::open(CAPACITY)?, self.0.clone());
-        Ok(Case::whole(P::NAME, "", move || Ok(pipe.call(Request::Launch(kernel.clone())).map(drop)?)))
+        Ok(Case::whole(P::NAME, P::VARIANT, move || Ok(pipe.call(Request::Launch(kernel.clone())).map(drop)?)))
     }
 }

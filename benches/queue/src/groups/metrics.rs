@@ -1,6 +1,6 @@
-//! The cost of metrics: round trips with and without them.
+//! The cost of being watched: round trips with and without metrics, and with subscribers to events.
 //!
-//! For ours its own metrics are switched; the peers have none, so that theirs are what a caller would add: a count, and
+//! For ours its own metrics are switched. The peers have none, so that theirs are what a caller would add: a count, and
 //! the time from submit to answer in buckets by powers of two.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,22 +9,23 @@ use std::time::Instant;
 use super::Row;
 use crate::arm::Fallible;
 use crate::case::Case;
-use crate::pipe::{CAPACITY, Experiment, Pipe, with_every_peer};
-use crate::report::{Bar, Limit};
+use crate::pipe::{AWAKE, CAPACITY, Experiment, Pipe, with_every_peer_awake};
+use crate::report::{Bar, Limit, ON};
 use crate::request::Request;
-
-/// The variant with metrics, in an arm's name.
-pub(crate) const ON: &str = "metrics";
 
 pub(super) fn rows() -> Vec<Row> {
     let bar = Bar { promise: "metrics <= 2 % of a round trip", limit: Limit::Metrics { most: 1.02 } };
-    let build = || {
-        let mut cases = crate::ours::metrics_cases()?;
-        cases.extend(with_every_peer(&Plain)?);
-        cases.extend(with_every_peer(&Counted)?);
+    let ours = Row::new("metrics", "ours, on and off", crate::ours::cases::metrics).bar(bar).opened(5).job(
+        "a round trip each. Where two arms differ by less than the noise of a sample, engines are opened several \
+              times, and the median of the ratios within one round decides",
+    );
+    let theirs = Row::new("metrics", "what callers would add", || {
+        let mut cases = with_every_peer_awake(&Plain)?;
+        cases.extend(with_every_peer_awake(&Counted)?);
         Ok(cases)
-    };
-    vec![Row::new("metrics", "round trip, on and off", build).bar(bar)]
+    });
+    let subscribers = Row::new("metrics", "subscribers to events", crate::ours::cases::subscribers);
+    vec![ours, theirs, subscribers]
 }
 
 struct Plain;
@@ -32,7 +33,7 @@ struct Plain;
 impl Experiment for Plain {
     fn case<P: Pipe>(&self) -> Fallible<Case> {
         let pipe = P::open(CAPACITY)?;
-        Ok(Case::whole(P::NAME, "", move || Ok(pipe.call(Request::Synchronize).map(drop)?)))
+        Ok(Case::whole(P::NAME, P::VARIANT, move || Ok(pipe.call(Request::Synchronize).map(drop)?)))
     }
 }
 
@@ -43,7 +44,7 @@ impl Experiment for Counted {
         let pipe = P::open(CAPACITY)?;
         let count = AtomicU64::new(0);
         let buckets: [AtomicU64; 64] = std::array::from_fn(|_| AtomicU64::new(0));
-        Ok(Case::whole(P::NAME, ON, move || {
+        Ok(Case::whole(P::NAME, &format!("{AWAKE}-{ON}"), move || {
             let start = Instant::now();
             let outcome = pipe.call(Request::Synchronize);
             count.fetch_add(1, Relaxed);

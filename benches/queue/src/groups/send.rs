@@ -29,7 +29,11 @@ pub(super) fn rows() -> Vec<Row> {
             let payload = if payload_bytes == 0 { "no payload".to_owned() } else { size(payload_bytes) };
             let row = Row::new("send", format!("{payload}, capacity {capacity}"), move || send.cases());
             // A payload's size must not count, as its bytes are shared: the bar is the same.
-            rows.push(row.bar(Bar::below("send < 100 ns", 100.0)));
+            let row = row.bar(Bar::below("send < 100 ns", 100.0));
+            rows.push(row.job(
+                "a command and the place of its answer are made and handed over while the worker drains; \
+                               tokio's broadcast has no way back of its own and loses commands when it is full",
+            ));
         }
     }
     rows
@@ -85,7 +89,7 @@ impl Experiment for Send {
     fn case<P: Pipe>(&self) -> Fallible<Case> {
         let pipe = P::open(self.capacity)?;
         let send = self.clone();
-        Ok(Case::new(P::NAME, "", move |iterations| {
+        Ok(Case::new(P::NAME, P::VARIANT, move |iterations| {
             send.bursts(iterations, |request| pipe.submit(request), |reply| Ok(P::wait(reply).map(drop)?))
         }))
     }
