@@ -103,6 +103,7 @@ impl Core {
         let before = jobs.len();
         state.lanes.take(most, judge, |task| jobs.push(task));
         lock(&seat.running).clone_from(jobs);
+        seat.is_listed.store(true, Relaxed);
         drop(state);
         self.leave_queue(jobs.len() - before);
         is_urgent
@@ -111,17 +112,12 @@ impl Core {
     /// Runs jobs of one program as one batch. Those that come back have to be done elsewhere.
     pub(super) fn run_gathered(self: &Arc<Core>, seat: &Seat, jobs: Vec<TaskRef>) -> Vec<TaskRef> {
         let mut taken: Vec<(TaskRef, Program, Inputs)> = Vec::with_capacity(jobs.len());
-        let mut over = 0;
         for task in jobs {
             match task.take_program() {
                 Some((program, inputs)) if !task.is_answered() => taken.push((task, program, inputs)),
-                _ => {
-                    self.note_end(&task);
-                    over += 1;
-                }
+                _ => self.note_end(&task),
             }
         }
-        self.leave(over);
         let Some((_, program, _)) = taken.first() else { return Vec::new() };
         self.counters.gathered_batches.fetch_add(1, Relaxed);
         self.counters.gathered_jobs.fetch_add(taken.len() as u64, Relaxed);
@@ -141,7 +137,6 @@ impl Core {
                 for (number, (task, ..)) in taken.iter().enumerate() {
                     self.finish_task(seat, task, answer_of(&results, number, seat).map_err(super::run::failed));
                 }
-                self.leave(taken.len());
                 Vec::new()
             }
             Err(error) if super::run::is_fault(&error) => {
@@ -165,7 +160,6 @@ impl Core {
                 for (task, ..) in &taken {
                     self.finish_task(seat, task, Err(super::run::failed(error.clone())));
                 }
-                self.leave(taken.len());
                 Vec::new()
             }
         }

@@ -79,23 +79,26 @@ impl<T> Lanes<T> {
         let mut cursors: [Cursor; LANES] = std::array::from_fn(|_| Cursor { depth: 0, row: 0 });
         // Few are taken at once; they leave in the end, so that no position moves meanwhile.
         let mut spots: Vec<Spot> = Vec::new();
+        let mut heads: [Option<(u64, Spot)>; LANES] = std::array::from_fn(|lane| self.look(lane, &mut cursors[lane]));
         for _ in 0..most {
-            let due = (0..LANES)
-                .filter_map(|lane| {
-                    let (row, at) = self.lanes[lane].next(&mut cursors[lane])?;
-                    let number = self.lanes[lane].rows[row].jobs[at].0;
-                    Some((number.saturating_add(self.ageing.saturating_mul(lane as u64)), (lane, row, at)))
-                })
-                .min_by_key(|(due, _)| *due);
-            let Some((_, spot)) = due else { break };
-            cursors[spot.0].row += 1;
-            match judge(&self.lanes[spot.0].rows[spot.1].jobs[spot.2].1) {
+            let Some((_, spot)) = heads.iter().flatten().min_by_key(|(due, _)| *due).copied() else { break };
+            let lane = spot.0;
+            match judge(&self.lanes[lane].rows[spot.1].jobs[spot.2].1) {
                 Verdict::Take => spots.push(spot),
                 Verdict::Pass => {}
                 Verdict::Enough => break,
             }
+            cursors[lane].row += 1;
+            heads[lane] = self.look(lane, &mut cursors[lane]);
         }
         self.remove(spots, &mut taken);
+    }
+
+    /// The next job of a lane to look at, and by which number it is due.
+    fn look(&self, lane: usize, cursor: &mut Cursor) -> Option<(u64, Spot)> {
+        let (row, at) = self.lanes[lane].next(cursor)?;
+        let number = self.lanes[lane].rows[row].jobs[at].0;
+        Some((number.saturating_add(self.ageing.saturating_mul(lane as u64)), (lane, row, at)))
     }
 
     /// Takes all.
@@ -110,11 +113,10 @@ impl<T> Lanes<T> {
 
     fn remove(&mut self, spots: Vec<Spot>, taken: &mut impl FnMut(T)) {
         let count = spots.len();
-        if let [(lane, row, at)] = spots[..] {
-            // Nearly always.
-            if let Some((_, job)) = self.lanes[lane].rows[row].jobs.remove(at) {
-                taken(job);
-            }
+        let Some(&(lane, row, _)) = spots.first() else { return };
+        if spots.iter().enumerate().all(|(number, spot)| *spot == (lane, row, number)) {
+            // Nearly always: the first ones of one row.
+            self.lanes[lane].rows[row].jobs.drain(..count).for_each(|(_, job)| taken(job));
         } else {
             let mut order: Vec<usize> = (0..count).collect();
             let mut jobs: Vec<Option<T>> = (0..count).map(|_| None).collect();

@@ -2,6 +2,7 @@
 //!
 //! A value enters once, from any thread; later ones are refused. It leaves by waiting, by asking, or by a waker.
 
+use super::seat::linger;
 use super::sync::{AtomicBool, Condvar, Mutex, Ordering, lock};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -71,9 +72,9 @@ impl<T> Place<T> {
         if !AWAKE.is_zero() && !self.is_filled() {
             let begun = Instant::now();
             let mut look = 0u32;
-            while !self.is_filled() && (!look.is_multiple_of(32) || begun.elapsed() < AWAKE) {
-                std::hint::spin_loop();
+            while !self.is_filled() && (!look.is_multiple_of(16) || begun.elapsed() < AWAKE) {
                 look += 1;
+                linger(look);
             }
         }
         let mut inner = lock(&self.inner);

@@ -60,13 +60,16 @@ impl Core {
                 back.extend(self.run_one(seat, task));
             }
         }
-        lock(&seat.running).clear();
+        if seat.is_listed.swap(false, Relaxed) {
+            lock(&seat.running).clear();
+        }
         let ns = begun.elapsed().as_nanos() as u64;
         self.counters.served(count, ns);
         if self.config.metrics {
             self.counters.ran_ns.fetch_add(ns, Relaxed);
         }
         seat.free_at_ns.store(0, Relaxed);
+        self.leave(count - back.len());
         if !back.is_empty() {
             self.take_back(back);
         }
@@ -89,14 +92,12 @@ impl Core {
         let what = if task.is_answered() { None } else { task.take() };
         let Some(what) = what else {
             self.note_end(task);
-            self.leave(1);
             return None;
         };
         let error = match self.run_caught(|| self.run_what(seat, task, &what)) {
             Ok(answer) => {
                 seat.succeeded();
                 self.finish_task(seat, task, Ok(answer));
-                self.leave(1);
                 return None;
             }
             Err(error) => error,
@@ -105,7 +106,6 @@ impl Core {
         if stays {
             // A task that was stopped has its answer already.
             self.finish_task(seat, task, Err(failed(error)));
-            self.leave(1);
             return None;
         }
         seat.failed(self.now_ns());
@@ -126,14 +126,12 @@ impl Core {
                 back.push(task.clone());
             } else if self.engine.config.strict {
                 self.finish_task(seat, task, Err(failed(error.clone())));
-                self.leave(1);
             } else {
                 let what = task.take();
                 let result = what.map(|what| self.run_caught(|| self.run_on_cpu(task, &what)));
                 if let Some(result) = result {
                     self.finish_task(seat, task, result.map_err(failed));
                 }
-                self.leave(1);
             }
         }
         back

@@ -22,6 +22,16 @@ const BACK: Duration = Duration::from_millis(20);
 /// A device that failed again and again is tried after this time at the latest.
 const LONGEST_AWAY: Duration = Duration::from_secs(1);
 
+/// Between two looks of somebody who waits awake: at first only for a moment, and then others may have the core, because
+/// it may be the one that is waited for who needs it.
+pub(crate) fn linger(look: u32) {
+    if look < 64 {
+        std::hint::spin_loop();
+    } else {
+        std::thread::yield_now();
+    }
+}
+
 /// A worker's place at a device.
 pub(crate) struct Seat {
     /// 0 is the CPU.
@@ -38,6 +48,10 @@ pub(crate) struct Seat {
     pub(crate) free_at_ns: AtomicU64,
     /// What it works on.
     pub(crate) running: Mutex<Vec<TaskRef>>,
+    /// Is that list filled in? A handful of quick jobs of a device's only worker is done before anybody could ask.
+    pub(crate) is_listed: AtomicBool,
+    /// Does its device have other workers?
+    pub(crate) has_others: bool,
     /// Failures of the device in a row.
     failures: AtomicU32,
     away_until_ns: AtomicU64,
@@ -142,6 +156,8 @@ impl Core {
                     is_picky,
                     free_at_ns: AtomicU64::new(0),
                     running: Mutex::new(Vec::new()),
+                    is_listed: AtomicBool::new(false),
+                    has_others: seats > 1,
                     failures: AtomicU32::new(0),
                     away_until_ns: AtomicU64::new(0),
                     was_lost: AtomicBool::new(false),
@@ -231,10 +247,10 @@ impl Core {
         if last_work.elapsed() < AWAKE && !self.watch.swap(true, Ordering::Relaxed) {
             let mut found = None;
             let mut look = 0u32;
-            while found.is_none() && (!look.is_multiple_of(64) || last_work.elapsed() < AWAKE) {
+            while found.is_none() && (!look.is_multiple_of(16) || last_work.elapsed() < AWAKE) {
                 found = changed();
-                std::hint::spin_loop();
                 look += 1;
+                linger(look);
             }
             self.watch.store(false, Ordering::Relaxed);
             if found.is_some() {

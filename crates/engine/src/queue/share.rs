@@ -22,7 +22,7 @@ const LOOKS: usize = 1024;
 /// Jobs below this are taken several at once: looking for the next one costs as much as they do.
 const QUICK_NS: u64 = 10_000;
 /// So many at once, and no more than these nanoseconds together.
-const HANDFUL: usize = 16;
+const HANDFUL: usize = 32;
 const HANDFUL_NS: u64 = 40_000;
 /// What a command is taken to cost before anything is known.
 const COMMAND_NS: u64 = 1_000;
@@ -52,12 +52,11 @@ impl Core {
             if !task.may_run_on(seat.device) {
                 return Verdict::Pass;
             }
-            let is_command = task.program == 0 && task.with_what(|what| matches!(what, What::Command(_))) == Some(true);
-            if is_command && !seat.is_first {
+            if task.is_command && !seat.is_first {
                 return Verdict::Pass;
             }
             if let Some(leader) = &mut leader {
-                return leader.joins(self, seat, task, is_command, now_ns, &mut others);
+                return leader.joins(self, seat, task, now_ns, &mut others);
             }
             // What nobody else can do, or wants to, is tried here: where it fails, the CPU does it.
             let only_here = task.devices.load(Relaxed) == 1 << seat.device
@@ -67,7 +66,7 @@ impl Core {
             {
                 return Verdict::Pass;
             }
-            leader = Some(Leader::new(self, seat, task, is_command));
+            leader = Some(Leader::new(self, seat, task));
             Verdict::Take
         };
         state.lanes.take(LOOKS, judge, |task| {
@@ -78,7 +77,10 @@ impl Core {
                 jobs.push(task);
             }
         });
-        lock(&seat.running).clone_from(&jobs);
+        if seat.has_others || leader.as_ref().is_some_and(|leader| !leader.is_quick) {
+            lock(&seat.running).clone_from(&jobs);
+            seat.is_listed.store(true, Relaxed);
+        }
         drop(guard);
         self.leave_queue(dropped + jobs.len());
         self.leave(dropped);
@@ -117,6 +119,9 @@ impl Core {
 
     /// What a task is expected to take on each device: 0 where it can't run.
     pub(super) fn expected(&self, task: &Task) -> [u64; DEVICES] {
+        if task.is_command {
+            return [COMMAND_NS; DEVICES];
+        }
         *task.expected_ns.get_or_init(|| task.with_what(|what| self.expected_of(what)).unwrap_or([1; DEVICES]))
     }
 
@@ -179,13 +184,13 @@ struct Leader {
 }
 
 impl Leader {
-    fn new(core: &Core, seat: &Seat, task: &Task, is_command: bool) -> Leader {
+    fn new(core: &Core, seat: &Seat, task: &Task) -> Leader {
         let each_ns = core.expected(task)[seat.device].max(1);
         Leader {
             program: task.program,
             is_quick: each_ns < QUICK_NS,
-            is_command,
-            gathers: !is_command && core.gathering_pays(seat, task, each_ns),
+            is_command: task.is_command,
+            gathers: !task.is_command && core.gathering_pays(seat, task, each_ns),
             jobs: 1,
             total_ns: each_ns,
             each_ns,
@@ -193,15 +198,7 @@ impl Leader {
     }
 
     /// Does this job go along?
-    fn joins(
-        &mut self,
-        core: &Core,
-        seat: &Seat,
-        task: &Task,
-        is_command: bool,
-        now_ns: u64,
-        others: &mut Others,
-    ) -> Verdict {
+    fn joins(&mut self, core: &Core, seat: &Seat, task: &Task, now_ns: u64, others: &mut Others) -> Verdict {
         if self.gathers {
             if self.jobs >= core.config.gather {
                 return Verdict::Enough;
@@ -217,7 +214,7 @@ impl Leader {
             self.total_ns = with_it;
             return Verdict::Take;
         }
-        if !self.is_quick || self.jobs >= HANDFUL || self.total_ns >= HANDFUL_NS || is_command != self.is_command {
+        if !self.is_quick || self.jobs >= HANDFUL || self.total_ns >= HANDFUL_NS || task.is_command != self.is_command {
             return Verdict::Enough;
         }
         let each_ns = core.expected(task)[seat.device];

@@ -79,6 +79,7 @@ pub(crate) struct Task {
     pub(crate) devices: AtomicU32,
     /// Taken by whoever runs it, so that its inputs are free when it is done.
     what: Mutex<Option<What>>,
+    pub(crate) is_command: bool,
     /// The address of its program, if it may be gathered with others; else 0.
     pub(crate) program: usize,
     /// What it is expected to take on each device: 0 where it can't run.
@@ -102,6 +103,7 @@ impl Task {
             submitted: None,
             devices: AtomicU32::new(0),
             what: Mutex::new(None),
+            is_command: false,
             program: 0,
             expected_ns: OnceLock::new(),
             stop: Stop::new(),
@@ -117,6 +119,7 @@ impl Task {
             What::Program { program, .. } if !terms.explained && !terms.alone => Arc::as_ptr(&program.inner) as usize,
             _ => 0,
         };
+        self.is_command = matches!(what, What::Command(_));
         self.id = id;
         self.producer = producer;
         self.terms = terms;
