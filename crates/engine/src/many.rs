@@ -4,12 +4,13 @@ use crate::array::{Array, View};
 use crate::config::Device;
 use crate::decision::Decision;
 use crate::error::{Error, Result};
+use crate::execute::output_number;
 use crate::program::{Bound, Inner};
 use crate::route::{self, RunOptions};
 use crate::tasks::{self, Inputs, Results, Tasks};
 use breakeven_cpu::Block;
 use breakeven_ir::backend::{RESULT_ALIGN, RunError, Stop};
-use breakeven_ir::{DType, HostBytes, Readable, Shape, read_as};
+use breakeven_ir::{Buffer, DType, HostBytes, Readable, Shape, read_as};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -31,6 +32,8 @@ pub struct Many {
     layout: Layout,
     /// The tasks that failed, in order.
     failed: Vec<(usize, RunError)>,
+    /// The tasks whose output buffers lie elsewhere, in order.
+    apart: Vec<(usize, Vec<Buffer>)>,
     outputs: usize,
 }
 
@@ -99,7 +102,7 @@ impl Layout {
 impl Many {
     pub(crate) fn empty() -> Many {
         let layout = Layout::Mixed { tasks: Vec::new(), offsets: Vec::new(), bounds: Vec::new() };
-        Many { data: None, layout, failed: Vec::new(), outputs: 0 }
+        Many { data: None, layout, failed: Vec::new(), apart: Vec::new(), outputs: 0 }
     }
 
     /// Runs the tasks; their results replace those that are here, whose memory is used again unless somebody reads it.
@@ -182,8 +185,9 @@ impl Many {
 
     /// Results in the place of those that were here.
     #[inline]
-    fn put(&mut self, program: &Inner, layout: Layout, (data, failed): Results) {
+    fn put(&mut self, program: &Inner, layout: Layout, Results { data, failed, apart }: Results) {
         self.data = Some(data);
+        self.apart = apart;
         self.layout = layout;
         self.failed = failed;
         self.outputs = program.bound.prepared.plan().outputs.len();
@@ -214,6 +218,9 @@ impl Many {
     /// The elements of output `output` of task `task`; bools are read as `u8`. A task that failed gives its error.
     pub fn slice<T: Readable>(&self, task: usize, output: usize) -> Result<&[T]> {
         let (range, dtype, _) = self.place(task, output)?;
+        if let Some(buffer) = self.elsewhere(task, output) {
+            return read_as(buffer.try_bytes()?, dtype)?.ok_or(Error::Unaligned { dtype });
+        }
         let bytes = self.data.as_ref().and_then(|data| data.as_bytes().get(range)).unwrap_or(&[]);
         read_as(bytes, dtype)?.ok_or(Error::Unaligned { dtype })
     }
@@ -221,9 +228,20 @@ impl Many {
     /// Output `output` of task `task`; it shares the memory of all results.
     pub fn array(&self, task: usize, output: usize) -> Result<Array> {
         let (range, dtype, shape) = self.place(task, output)?;
+        if let Some(buffer) = self.elsewhere(task, output) {
+            return Ok(Array::new(buffer.clone(), dtype, shape));
+        }
         let data =
             self.data.as_ref().and_then(|data| tasks::buffer(data).slice(range)).ok_or(Error::Unaligned { dtype })?;
         Ok(Array::new(data, dtype, shape))
+    }
+
+    /// The memory of an output that lies elsewhere.
+    fn elsewhere(&self, task: usize, output: usize) -> Option<&Buffer> {
+        let at = self.apart.binary_search_by_key(&task, |(task, _)| *task).ok()?;
+        let (_, bound) = self.layout.get(task)?;
+        let plan = bound.prepared.plan();
+        self.apart[at].1.get(output_number(plan, *plan.outputs.get(output)?))
     }
 
     fn place(&self, task: usize, output: usize) -> Result<(std::ops::Range<usize>, DType, Shape)> {

@@ -10,7 +10,7 @@ use crate::route::Attempt;
 use crate::router::BOTH;
 use crate::verify;
 use breakeven_cpu::Block;
-use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Stop, Task, Timings};
+use breakeven_ir::backend::{Made, Prepared, RESULT_ALIGN, RunError, Source, Stop, Task, Timings};
 use breakeven_ir::plan::{BufferInfo, Plan};
 use breakeven_ir::{Buffer, HostBytes};
 use smallvec::SmallVec;
@@ -35,8 +35,24 @@ pub(crate) struct Tasks<'t, 'a, T> {
 /// Inputs of tasks; those of small batches lie on the stack, because they would feel the allocation.
 pub(crate) type Inputs<'a> = SmallVec<[&'a [u8]; 32]>;
 
-/// The memory of all results, and the tasks that failed.
-pub(crate) type Results = (Arc<Block>, Vec<(usize, RunError)>);
+/// The results of tasks.
+pub(crate) struct Results {
+    /// The memory of all of them.
+    pub(crate) data: Arc<Block>,
+    /// The tasks that failed, in order.
+    pub(crate) failed: Vec<(usize, RunError)>,
+    /// The tasks whose outputs lie elsewhere, in order: where each of their output buffers is.
+    pub(crate) apart: Vec<(usize, Vec<Buffer>)>,
+}
+
+impl Results {
+    fn new(data: Arc<Block>, failed: Vec<(usize, RunError)>) -> Results {
+        Results { data, failed, apart: Vec::new() }
+    }
+}
+
+/// What a device has made of tasks: those that failed and those whose results lie elsewhere, in order, and how it went.
+type Filled = (Vec<(usize, RunError)>, Vec<(usize, Vec<Buffer>)>, Timings);
 
 /// How a batch went on the CPU and a device at once.
 struct Both {
@@ -74,7 +90,7 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
         let mut data = self.take_memory()?;
         let failed = self.fill_on_cpu(bytes_of(&mut data));
         begun.into_iter().for_each(|begun| slow_down(begun, slow_cpu));
-        Ok((data, failed))
+        Ok(Results::new(data, failed))
     }
 
     fn fill_on_cpu(&self, results: &mut [u8]) -> Vec<(usize, RunError)> {
@@ -125,8 +141,8 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
         failed
     }
 
-    /// On a device, into memory that exists: the tasks that failed, in order, and how it went.
-    fn fill_on(&self, slot: &Slot, results: &mut [u8]) -> Result<(Vec<(usize, RunError)>, Timings)> {
+    /// On a device, into memory that exists, and elsewhere what is better off alone.
+    fn fill_on(&self, slot: &Slot, results: &mut [u8], may_be_apart: bool) -> Result<Filled> {
         // Made ready first, and kept: the device knows a task by its plan.
         for bound in self.bounds() {
             slot.ready(bound.prepared.plan())?;
@@ -143,18 +159,35 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
             (bound.prepared.plan().clone(), start(task)..ends[task], *offset)
         };
         let list: Vec<_> = placed.iter().enumerate().map(task).collect();
-        let tasks: Vec<Task<'_>> = list
-            .iter()
-            .map(|(plan, range, offset)| Task { plan, inputs: &inputs[range.clone()], offset: *offset })
-            .collect();
         let mut failed = Vec::new();
-        let timings = slot.backend.run_mixed(&tasks, results, &mut |task, error| failed.push((task, error)))?;
+        let (mut apart, mut timings) = (Vec::new(), Timings::default());
+        let (mut tasks, mut numbers) = (Vec::with_capacity(list.len()), Vec::with_capacity(list.len()));
+        for (number, (plan, range, offset)) in list.iter().enumerate() {
+            let inputs = &inputs[range.clone()];
+            if !(may_be_apart && slot.backend.runs_apart(plan)) {
+                tasks.push(Task { plan, inputs, offset: *offset });
+                numbers.push(number);
+                continue;
+            }
+            let sources: Vec<Source<'_>> = inputs.iter().map(|bytes| Source::Bytes(bytes)).collect();
+            match slot.ready(plan)?.run_batch(&sources, false) {
+                Ok((made, took)) => {
+                    timings.add(&took);
+                    apart.push((number, made.iter().map(on_host).collect::<Result<_, RunError>>()?));
+                }
+                Err(error) => failed.push((number, error)),
+            }
+        }
+        if !tasks.is_empty() {
+            let failed = &mut |task: usize, error| failed.push((numbers[task], error));
+            timings.add(&slot.backend.run_mixed(&tasks, results, failed)?);
+        }
         // The tasks are not to blame: another device has their results.
         if let Some((_, fault)) = failed.iter().find(|(_, error)| error.is_device_fault()) {
             return Err(fault.clone().into());
         }
         failed.sort_by_key(|(task, _)| *task);
-        Ok((failed, timings))
+        Ok((failed, apart, timings))
     }
 
     /// The first tasks on a device, the others on the CPU, both at once. If the device fails, the CPU does its part, too.
@@ -174,7 +207,7 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
         let begun = Instant::now();
         let slow_cpu = self.program.engine.config.slow_cpu;
         let ((outcome, cpu_ns), mut failed) = std::thread::scope(|scope| {
-            let device = scope.spawn(|| there.fill_on(slot, &mut *theirs));
+            let device = scope.spawn(|| there.fill_on(slot, &mut *theirs, false));
             let failed = here.fill_on_cpu(ours);
             slow_down(begun, slow_cpu);
             let cpu_ns = begun.elapsed().as_nanos() as u64;
@@ -182,7 +215,7 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
         });
         failed.iter_mut().for_each(|(task, _)| *task += count);
         let (done, fault) = match outcome {
-            Ok(Ok(done)) => (Some(done), None),
+            Ok(Ok((failed, _, timings))) => (Some((failed, timings)), None),
             Ok(Err(error)) => (None, Some(error.to_string())),
             Err(_) => (None, Some(format!("{}: its driver has panicked", slot.backend.id()))),
         };
@@ -196,12 +229,17 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
     }
 
     /// The results of all tasks but those that failed.
-    fn arrays(&self, data: &Arc<Block>, failed: &[(usize, RunError)]) -> Vec<Array> {
-        let data = buffer(data);
+    fn arrays(&self, results: &Results, failed: &[(usize, RunError)]) -> Vec<Array> {
+        let data = buffer(&results.data);
         let mut arrays = Vec::new();
         for task in (0..self.tasks.len()).filter(|task| failed.iter().all(|(other, _)| other != task)) {
             let Some((mut at, bound)) = self.layout.get(task) else { continue };
-            for info in bound.prepared.plan().output_buffers() {
+            let elsewhere = results.apart.binary_search_by_key(&task, |(task, _)| *task).map(|at| &results.apart[at].1);
+            for (number, info) in bound.prepared.plan().output_buffers().enumerate() {
+                if let Ok(buffers) = elsewhere {
+                    arrays.push(Array::new(buffers[number].clone(), info.dtype, info.shape));
+                    continue;
+                }
                 arrays.extend(data.slice(at..at + info.bytes()).map(|data| Array::new(data, info.dtype, info.shape)));
                 at += info.bytes().next_multiple_of(RESULT_ALIGN);
             }
@@ -222,12 +260,14 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Attempt for Tasks<'_, 'a, T> {
     type Output = Results;
 
     fn on(&mut self, slot: &Slot) -> Result<(Results, Timings)> {
-        let (data, (failed, timings)) = self.with_memory(|tasks, results| tasks.fill_on(slot, results))?;
+        let (data, (failed, apart, timings)) = self.with_memory(|tasks, results| tasks.fill_on(slot, results, true))?;
+        let results = Results { data, failed, apart };
         if slot.is_sampled(self.program.engine.config.verify) {
-            let (right, _) = self.run_on_cpu()?;
-            verify::check(slot, &self.arrays(&data, &failed), &self.arrays(&right, &failed))?;
+            let right = self.run_on_cpu()?;
+            let failed = &results.failed;
+            verify::check(slot, &self.arrays(&results, failed), &self.arrays(&right, failed))?;
         }
-        Ok(((data, failed), timings))
+        Ok((results, timings))
     }
 
     fn divides(&self, at_once: bool) -> u32 {
@@ -239,7 +279,7 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Attempt for Tasks<'_, 'a, T> {
         let done = self.with_memory(|tasks, results| Ok(tasks.fill_on_both(slot, count, results)));
         Some(done.map(|(data, Both { failed, timings, fault })| {
             self.fault = fault;
-            ((data, failed), timings)
+            (Results::new(data, failed), timings)
         }))
     }
 
@@ -271,6 +311,14 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Attempt for Tasks<'_, 'a, T> {
             Some(slot) => Ok(slot.ready(prepared.plan())?),
             None => Ok(prepared.clone()),
         }
+    }
+}
+
+/// A result, fetched if it stayed on its device.
+fn on_host(made: &Made) -> Result<Buffer, RunError> {
+    match made {
+        Made::Host(buffer) => Ok(buffer.clone()),
+        Made::Resident(resident) => resident.fetch(),
     }
 }
 
