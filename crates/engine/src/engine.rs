@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::execute::{self, Views};
 use crate::plans::{PlanStats, Plans};
 use crate::program::Program;
-use crate::queue::{self, Events, Job, Memory, Patience, Queue, QueueStats, Ticket};
+use crate::queue::{self, Command, Events, Job, Memory, Patience, Queue, QueueStats, Ticket};
 use crate::resident;
 use crate::route::{self, RunOptions};
 use crate::router::{DEVICES, Router};
@@ -389,7 +389,8 @@ impl Engine {
 
     /// Memory on a device for a caller that manages it: see [`Command`](crate::Command).
     pub fn allocate(&self, device: Device, bytes: usize) -> Result<Memory> {
-        queue::allocate(&self.shared, device_number(&device.to_string())?, bytes)
+        let wanted = Command::Allocate { device, bytes }.device()?;
+        queue::allocate(&self.shared, wanted, bytes)
     }
 
     /// How the plan cache has been used.

@@ -12,7 +12,7 @@ pub(super) fn key(plan: &Arc<Plan>, tasks: usize) -> Key {
 
 /// Addresses and small numbers, which nobody chooses to collide: a batch of 500 ns would feel a stronger hash.
 #[derive(Default)]
-pub(crate) struct Mix(u64);
+pub(super) struct Mix(u64);
 
 impl std::hash::Hasher for Mix {
     fn finish(&self) -> u64 {
