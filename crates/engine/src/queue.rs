@@ -93,6 +93,8 @@ pub(crate) struct Core {
     room: Bell,
     /// Rung when a job is done.
     idle: Bell,
+    /// What is left is answered instead of run.
+    aborted: AtomicBool,
     ended: AtomicBool,
     /// The devices, as bits, that jobs may run on if they don't say.
     devices: AtomicU32,
@@ -145,6 +147,8 @@ impl Drop for Queue {
         // The last handle of an engine may go with a waker, on a thread that everybody would wait for.
         let is_own = lock(&core.threads).iter().any(|thread| thread.thread().id() == std::thread::current().id());
         if is_own {
+            // Whoever this thread would run next is answered instead.
+            core.aborted.store(true, Ordering::Relaxed);
             let core = core.clone();
             // Without a thread to end it, it ends with the process.
             let _ = std::thread::Builder::new().name("breakeven end".into()).spawn(move || core.abort());
@@ -170,6 +174,7 @@ impl Core {
             work: Bell::default(),
             room: Bell::default(),
             idle: Bell::default(),
+            aborted: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             devices: AtomicU32::new(0),
             seated: AtomicU32::new(0),
@@ -380,6 +385,7 @@ impl Core {
 
     /// Takes no more jobs, and answers all that are left.
     pub(crate) fn abort(&self) {
+        self.aborted.store(true, Ordering::Relaxed);
         self.submitted.fetch_or(CLOSED, Ordering::SeqCst);
         self.room.ring();
         // A submission that has its number may still be on its way into the ring.

@@ -4,6 +4,7 @@
 //! number goes: a lane of less urgency counts its numbers as if they had been given later, so that its jobs are overtaken
 //! by so many newer ones, and by no more. That is ageing without a clock.
 
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 
 /// Urgencies.
@@ -113,10 +114,11 @@ impl<T> Lanes<T> {
 
     fn remove(&mut self, spots: Vec<Spot>, taken: &mut impl FnMut(T)) {
         let count = spots.len();
-        let Some(&(lane, row, _)) = spots.first() else { return };
-        if spots.iter().enumerate().all(|(number, spot)| *spot == (lane, row, number)) {
-            // Nearly always: the first ones of one row.
-            self.lanes[lane].rows[row].jobs.drain(..count).for_each(|(_, job)| taken(job));
+        if are_first(&spots) {
+            // Nearly always.
+            for (lane, row, _) in &spots {
+                self.lanes[*lane].rows[*row].jobs.pop_front().into_iter().for_each(|(_, job)| taken(job));
+            }
         } else {
             let mut order: Vec<usize> = (0..count).collect();
             let mut jobs: Vec<Option<T>> = (0..count).map(|_| None).collect();
@@ -135,6 +137,21 @@ impl<T> Lanes<T> {
             self.lanes[lane].tidy();
         }
     }
+}
+
+/// Are these jobs, in this order, the first ones of their rows?
+fn are_first(spots: &[Spot]) -> bool {
+    let mut taken: SmallVec<[((usize, usize), usize); 8]> = SmallVec::new();
+    spots.iter().all(|(lane, row, at)| match taken.iter_mut().find(|(of, _)| *of == (*lane, *row)) {
+        Some((_, count)) => {
+            *count += 1;
+            *at + 1 == *count
+        }
+        None => {
+            taken.push(((*lane, *row), 1));
+            *at == 0
+        }
+    })
 }
 
 impl<T> Lane<T> {

@@ -87,7 +87,10 @@ impl Deref for TaskRef {
 
 impl Drop for TaskRef {
     fn drop(&mut self) {
-        if let Some(task) = Arc::get_mut(&mut self.task) {
+        // Looking is cheaper than trying.
+        if Arc::strong_count(&self.task) == 1
+            && let Some(task) = Arc::get_mut(&mut self.task)
+        {
             task.reset();
             self.task.home.give_back(&self.task);
         }

@@ -57,6 +57,9 @@ impl Core {
             back = self.run_gathered(seat, jobs);
         } else {
             for task in &jobs {
+                if self.aborted.load(Relaxed) {
+                    self.end(task, Error::Aborted);
+                }
                 back.extend(self.run_one(seat, task));
             }
         }
@@ -89,6 +92,14 @@ impl Core {
 
     /// Runs one job; it comes back if it has to be done elsewhere.
     pub(super) fn run_one(self: &Arc<Core>, seat: &Seat, task: &TaskRef) -> Option<TaskRef> {
+        if task.is_command && !task.is_answered() {
+            // It is left where it is: its memory goes back on the thread that it came from.
+            let run = |what: &What| self.run_caught(|| self.run_what(seat, task, what));
+            if let Some(answer) = task.with_what(run) {
+                self.finish_task(seat, task, answer.map_err(failed));
+            }
+            return None;
+        }
         let what = if task.is_answered() { None } else { task.take() };
         let Some(what) = what else {
             self.note_end(task);
@@ -102,7 +113,7 @@ impl Core {
             }
             Err(error) => error,
         };
-        let stays = matches!(what, What::Command(_)) || seat.device == 0 || !is_fault(&error);
+        let stays = seat.device == 0 || !is_fault(&error);
         if stays {
             // A task that was stopped has its answer already.
             self.finish_task(seat, task, Err(failed(error)));
@@ -272,6 +283,9 @@ impl Core {
 
     /// Waits until the other workers of this device are done with what they have now.
     fn synchronize(&self, seat: &Seat, task: &Task) -> Result<()> {
+        if !seat.has_others {
+            return Ok(());
+        }
         let busy: Vec<TaskRef> = {
             let state = lock(&self.state);
             let others = state.seats.iter().filter(|other| other.device == seat.device && !other.is_first);

@@ -48,7 +48,7 @@ pub(crate) struct Seat {
     pub(crate) free_at_ns: AtomicU64,
     /// What it works on.
     pub(crate) running: Mutex<Vec<TaskRef>>,
-    /// Is that list filled in? A handful of quick jobs of a device's only worker is done before anybody could ask.
+    /// Is that list filled in? A handful of quick jobs of the CPU is done before anybody could ask.
     pub(crate) is_listed: AtomicBool,
     /// Does its device have other workers?
     pub(crate) has_others: bool,

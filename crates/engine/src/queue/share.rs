@@ -77,7 +77,7 @@ impl Core {
                 jobs.push(task);
             }
         });
-        if seat.has_others || leader.as_ref().is_some_and(|leader| !leader.is_quick) {
+        if seat.device != 0 || leader.as_ref().is_some_and(|leader| !leader.is_quick) {
             lock(&seat.running).clone_from(&jobs);
             seat.is_listed.store(true, Relaxed);
         }
