@@ -49,6 +49,8 @@ struct Cursor {
 
 /// A job's place: lane, row, position.
 type Spot = (usize, usize, usize);
+/// Those that are taken at once: most often few.
+type Spots = SmallVec<[Spot; 32]>;
 
 impl<T> Lanes<T> {
     pub(crate) fn new(ageing: u64) -> Lanes<T> {
@@ -79,7 +81,7 @@ impl<T> Lanes<T> {
     pub(crate) fn take(&mut self, most: usize, mut judge: impl FnMut(&T) -> Verdict, mut taken: impl FnMut(T)) {
         let mut cursors: [Cursor; LANES] = std::array::from_fn(|_| Cursor { depth: 0, row: 0 });
         // Few are taken at once; they leave in the end, so that no position moves meanwhile.
-        let mut spots: Vec<Spot> = Vec::new();
+        let mut spots = Spots::new();
         let mut heads: [Option<(u64, Spot)>; LANES] = std::array::from_fn(|lane| self.look(lane, &mut cursors[lane]));
         for _ in 0..most {
             let Some((_, spot)) = heads.iter().flatten().min_by_key(|(due, _)| *due).copied() else { break };
@@ -112,7 +114,7 @@ impl<T> Lanes<T> {
         all
     }
 
-    fn remove(&mut self, spots: Vec<Spot>, taken: &mut impl FnMut(T)) {
+    fn remove(&mut self, spots: Spots, taken: &mut impl FnMut(T)) {
         let count = spots.len();
         if are_first(&spots) {
             // Nearly always.

@@ -9,8 +9,8 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-/// Places that are kept.
-const KEPT: usize = 1024;
+/// Places that are kept at most: 4 MB of them.
+const MOST: usize = 16_384;
 
 /// Places that nobody uses.
 pub(crate) struct Pool {
@@ -19,8 +19,9 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new() -> Arc<Pool> {
-        Arc::new(Pool { free: ArrayQueue::new(KEPT), closed: AtomicBool::new(false) })
+    /// For a queue of this capacity.
+    pub(crate) fn new(capacity: usize) -> Arc<Pool> {
+        Arc::new(Pool { free: ArrayQueue::new(capacity.clamp(1, MOST)), closed: AtomicBool::new(false) })
     }
 
     /// A job takes a place.

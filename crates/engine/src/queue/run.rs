@@ -41,9 +41,9 @@ pub(super) fn failed(error: Error) -> Error {
 }
 
 impl Core {
-    /// Runs what a worker has taken.
-    pub(super) fn serve(self: &Arc<Core>, seat: &Seat, mut jobs: Vec<TaskRef>) {
-        self.wait_for_more(seat, &mut jobs);
+    /// Runs what a worker has taken; when it was done.
+    pub(super) fn serve(self: &Arc<Core>, seat: &Seat, jobs: &mut Vec<TaskRef>) -> Instant {
+        self.wait_for_more(seat, jobs);
         let begun = Instant::now();
         let count = jobs.len();
         if self.config.metrics {
@@ -54,9 +54,9 @@ impl Core {
         let mut back = Vec::new();
         let is_batch = count > 1 && jobs[0].program != 0 && jobs.iter().all(|task| task.program == jobs[0].program);
         if is_batch && self.gathering_pays(seat, &jobs[0], self.expected(&jobs[0])[seat.device].max(1)) {
-            back = self.run_gathered(seat, jobs);
+            back = self.run_gathered(seat, std::mem::take(jobs));
         } else {
-            for task in &jobs {
+            for task in jobs.iter() {
                 if self.aborted.load(Relaxed) {
                     self.end(task, Error::Aborted);
                 }
@@ -66,7 +66,8 @@ impl Core {
         if seat.is_listed.swap(false, Relaxed) {
             lock(&seat.running).clear();
         }
-        let ns = begun.elapsed().as_nanos() as u64;
+        let done = Instant::now();
+        let ns = done.saturating_duration_since(begun).as_nanos() as u64;
         self.counters.served(count, ns);
         if self.config.metrics {
             self.counters.ran_ns.fetch_add(ns, Relaxed);
@@ -76,6 +77,7 @@ impl Core {
         if !back.is_empty() {
             self.take_back(back);
         }
+        done
     }
 
     /// Jobs that another device has to do, at the beginning of their rows.

@@ -200,16 +200,18 @@ impl Core {
     /// A worker's life.
     fn live(self: &Arc<Core>, seat: &Arc<Seat>) {
         let mut last_work = Instant::now();
+        // Its memory is used again.
+        let mut jobs = Vec::new();
         loop {
             if seat.device == 0 && self.is_auto() && self.engine.router.is_open() {
                 self.extend();
             }
             // Before looking: whatever comes after is a reason to look again.
             let seen = self.changes.load(Ordering::Acquire);
-            let jobs = self.next(seat);
+            self.next(seat, &mut jobs);
             if !jobs.is_empty() {
-                self.serve(seat, jobs);
-                last_work = Instant::now();
+                last_work = self.serve(seat, &mut jobs);
+                jobs.clear();
             } else if self.ended.load(Ordering::SeqCst) {
                 return;
             } else {

@@ -32,9 +32,9 @@ type Others = SmallVec<[(usize, u64); 8]>;
 
 impl Core {
     /// What a worker does next: one job, several of one program that pay as one batch, or a handful of quick ones.
-    pub(super) fn next(self: &Arc<Core>, seat: &Seat) -> Vec<TaskRef> {
+    pub(super) fn next(self: &Arc<Core>, seat: &Seat, jobs: &mut Vec<TaskRef>) {
         if self.queued() == 0 {
-            return Vec::new();
+            return;
         }
         let now_ns = self.now_ns();
         let is_lost = self.look_at_device(seat);
@@ -44,7 +44,7 @@ impl Core {
         let mut others = others(state, seat, now_ns);
         let willing = !is_lost && seat.is_willing(now_ns);
         let mut leader: Option<Leader> = None;
-        let (mut dropped, mut jobs) = (0, Vec::new());
+        let mut dropped = 0;
         let judge = |task: &TaskRef| {
             if task.is_answered() {
                 return Verdict::Take;
@@ -78,7 +78,7 @@ impl Core {
             }
         });
         if seat.device != 0 || leader.as_ref().is_some_and(|leader| !leader.is_quick) {
-            lock(&seat.running).clone_from(&jobs);
+            lock(&seat.running).clone_from(jobs);
             seat.is_listed.store(true, Relaxed);
         }
         drop(guard);
@@ -88,9 +88,8 @@ impl Core {
             seat.free_at_ns.store(now_ns.saturating_add(leader.total_ns), Relaxed);
         } else if dropped > 0 && jobs.is_empty() {
             // Those that nobody waits for any more were in the way.
-            return self.next(seat);
+            self.next(seat, jobs);
         }
-        jobs
     }
 
     /// Would nobody else have it done sooner than in this time?
