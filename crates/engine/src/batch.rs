@@ -77,12 +77,7 @@ impl<'a> Batch<'a> {
     }
 
     fn on_host(&self, made: &[Made]) -> Result<Vec<Array>> {
-        let buffer = |made: &Made| match made {
-            Made::Host(buffer) => Ok(buffer.clone()),
-            Made::Resident(resident) => resident.fetch(),
-        };
-        let buffers: Result<Vec<Buffer>, RunError> = made.iter().map(buffer).collect();
-        Ok(execute::arrays(self.prepared.plan(), &buffers?))
+        Ok(execute::arrays(self.prepared.plan(), &execute::on_host(made)?))
     }
 
     /// The front on one device, the back on another; what crosses lies on the host in between.
@@ -137,12 +132,7 @@ impl<'a> Batch<'a> {
             return Ok((made, Timings { total_ns, ..Timings::default() }));
         };
         let (made, timings) = run_until(&*slot.ready(plan)?, inputs, false, self.stop)?;
-        let buffer = |made: Made| match made {
-            Made::Host(buffer) => Ok(buffer),
-            Made::Resident(resident) => resident.fetch(),
-        };
-        let made: Result<Vec<Buffer>, RunError> = made.into_iter().map(buffer).collect();
-        Ok((made?, timings))
+        Ok((execute::on_host(&made)?, timings))
     }
 
     fn is_ready_on(&self, slot: &Slot) -> Result<bool> {

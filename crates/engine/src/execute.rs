@@ -3,7 +3,7 @@
 use crate::array::{Array, View, ViewMut};
 use crate::error::{Error, Result};
 use breakeven_cpu::{Block, Blocks};
-use breakeven_ir::backend::{Prepared, RunError, Stop, Timings};
+use breakeven_ir::backend::{Made, Prepared, RunError, Stop, Timings};
 use breakeven_ir::plan::{BufferId, Plan};
 use breakeven_ir::{Buffer, HostBytes};
 use smallvec::SmallVec;
@@ -100,6 +100,15 @@ pub(crate) fn copy(arrays: &[Array], outputs: &mut [ViewMut<'_>]) {
     for (output, array) in outputs.iter_mut().zip(arrays) {
         output.bytes.copy_from_slice(array.as_bytes());
     }
+}
+
+/// What a device made, fetched if it stayed there.
+pub(crate) fn on_host(made: &[Made]) -> Result<Vec<Buffer>, RunError> {
+    let buffer = |made: &Made| match made {
+        Made::Host(buffer) => Ok(buffer.clone()),
+        Made::Resident(resident) => resident.fetch(),
+    };
+    made.iter().map(buffer).collect()
 }
 
 /// The plan's outputs, from the memory of each of its output buffers. One buffer may serve several: they share it.

@@ -13,7 +13,7 @@ use crate::execute;
 use crate::router::{ByRows, RowParts};
 use crate::verify;
 use breakeven_cpu::Block;
-use breakeven_ir::backend::{Made, Prepared, RunError, Source, Timings};
+use breakeven_ir::backend::{Prepared, RunError, Source, Timings};
 use breakeven_ir::plan::{BufferInfo, Plan};
 use breakeven_ir::{Buffer, HostBytes};
 use std::sync::Arc;
@@ -179,11 +179,7 @@ fn run_there(
     outputs: &mut [&mut [u8]],
 ) -> Result<(Vec<Buffer>, Timings), RunError> {
     let (made, timings) = prepared.run_batch(sources, false)?;
-    let buffer = |made: Made| match made {
-        Made::Host(buffer) => Ok(buffer),
-        Made::Resident(resident) => resident.fetch(),
-    };
-    let made = made.into_iter().map(buffer).collect::<Result<Vec<Buffer>, RunError>>()?;
+    let made = execute::on_host(&made)?;
     for (output, buffer) in outputs.iter_mut().zip(&made) {
         output.copy_from_slice(buffer.try_bytes()?);
     }

@@ -4,13 +4,14 @@ use crate::array::{Array, View};
 use crate::calibrate::slow_down;
 use crate::devices::Slot;
 use crate::error::Result;
+use crate::execute;
 use crate::many::Layout;
 use crate::program::{Bound, Inner};
 use crate::route::Attempt;
 use crate::router::BOTH;
 use crate::verify;
 use breakeven_cpu::Block;
-use breakeven_ir::backend::{Made, Prepared, RESULT_ALIGN, RunError, Source, Stop, Task, Timings};
+use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Source, Stop, Task, Timings};
 use breakeven_ir::plan::{BufferInfo, Plan};
 use breakeven_ir::{Buffer, HostBytes};
 use smallvec::SmallVec;
@@ -173,7 +174,7 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
             match slot.ready(plan)?.run_batch(&sources, false) {
                 Ok((made, took)) => {
                     timings.add(&took);
-                    apart.push((number, made.iter().map(on_host).collect::<Result<_, RunError>>()?));
+                    apart.push((number, execute::on_host(&made)?));
                 }
                 Err(error) => failed.push((number, error)),
             }
@@ -311,14 +312,6 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Attempt for Tasks<'_, 'a, T> {
             Some(slot) => Ok(slot.ready(prepared.plan())?),
             None => Ok(prepared.clone()),
         }
-    }
-}
-
-/// A result, fetched if it stayed on its device.
-fn on_host(made: &Made) -> Result<Buffer, RunError> {
-    match made {
-        Made::Host(buffer) => Ok(buffer.clone()),
-        Made::Resident(resident) => resident.fetch(),
     }
 }
 
