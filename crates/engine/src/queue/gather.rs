@@ -6,7 +6,7 @@ use super::seat::Seat;
 use super::sync::lock;
 use super::ticket::{Answer, Task};
 use super::{Core, views};
-use crate::array::{Array, View};
+use crate::array::Array;
 use crate::error::Result;
 use crate::execute::Views;
 use crate::many::Many;
@@ -169,9 +169,4 @@ impl Core {
 fn answer_of(results: &Many, task: usize, seat: &Seat) -> Result<Answer> {
     let outputs: Result<Vec<Array>> = (0..results.outputs()).map(|output| results.array(task, output)).collect();
     Ok(Answer::Arrays { outputs: outputs?, device: seat.name.clone(), decision: None })
-}
-
-/// The values of one job, as [`Program::run_many`] takes them.
-pub(super) fn one<'a>(inputs: &'a Inputs) -> [Views<'a>; 1] {
-    [inputs.iter().filter_map(View::of).collect()]
 }

@@ -6,7 +6,7 @@ use super::pool::TaskRef;
 use super::seat::Seat;
 use super::sync::lock;
 use super::ticket::{Answer, Task};
-use super::{Command, Core, Event, SAMPLE, gather, views};
+use super::{Command, Core, Event, SAMPLE, views};
 use crate::config::Device;
 use crate::decision::Decision;
 use crate::engine::{Ran, run_batch};
@@ -229,7 +229,7 @@ impl Core {
                 program.run_here(&views, &task.stop)?
             } else {
                 let mut results = Many::empty();
-                results.fill_on(&program.inner, &gather::one(inputs), 0, &[&task.stop])?;
+                results.fill_on(&program.inner, &[views], 0, &[&task.stop])?;
                 (0..results.outputs()).map(|output| results.array(0, output)).collect::<Result<_>>()?
             };
             return Ok(Answer::Arrays { outputs, device: self.cpu.clone(), decision: None });
@@ -257,7 +257,7 @@ impl Core {
                 let views = views(inputs);
                 if !program.inner.fits(&views) {
                     let mut results = Many::empty();
-                    let decision = results.fill_with(&program.inner, &gather::one(inputs), options)?;
+                    let decision = results.fill_with(&program.inner, &[views], options)?;
                     let outputs = (0..results.outputs()).map(|output| results.array(0, output));
                     return Ok((
                         outputs.collect::<Result<_>>()?,
