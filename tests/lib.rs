@@ -4,7 +4,7 @@
 //! that fails, `hooked` one that waits or refuses, `watch` tells when a job was answered, `mix` submits jobs of all kinds
 //! and checks every answer, `soak` does that for as long as one likes, `data` makes inputs, `reference` computes what must
 //! come out and how far off it may be, `pair` records an operation on both sides at once, `program` and `recipe` make
-//! random graphs of them, `compare` holds one against the other.
+//! random graphs of them, `compare` holds one against the other. `remembered` is what processes keep on disk.
 #![forbid(unsafe_code)]
 
 pub mod compare;
@@ -17,6 +17,7 @@ pub mod pair;
 pub mod program;
 pub mod recipe;
 pub mod reference;
+pub mod remembered;
 pub mod run;
 pub mod soak;
 pub mod views;

@@ -15,6 +15,8 @@ enum Domain {
     Number,
     /// Everything but f32.
     Bits,
+    /// i32 and u32.
+    Integer,
 }
 
 fn domain(name: &str) -> Option<Domain> {
@@ -26,6 +28,7 @@ fn domain(name: &str) -> Option<Domain> {
             Domain::Number
         }
         "and" | "or" | "xor" | "not" => Domain::Bits,
+        "shl" | "shr" | "count_ones" | "reverse_bits" => Domain::Integer,
         _ => return None,
     })
 }
@@ -116,7 +119,13 @@ pub fn apply(op: Op, args: &[&RefArray]) -> Result<RefArray> {
     if domain == Domain::Float {
         dtype = DType::F32;
     }
-    if (domain == Domain::Number && dtype == DType::Bool) || (domain == Domain::Bits && dtype == DType::F32) {
+    let refused = match domain {
+        Domain::Float | Domain::Any => false,
+        Domain::Number => dtype == DType::Bool,
+        Domain::Bits => dtype == DType::F32,
+        Domain::Integer => matches!(dtype, DType::Bool | DType::F32),
+    };
+    if refused {
         return Err(format!("{name} of {dtypes:?}"));
     }
     let shape = broadcast_shape(&args.iter().map(|a| &a.shape[..]).collect::<Vec<_>>())?;

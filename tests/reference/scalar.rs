@@ -167,6 +167,11 @@ pub fn int(name: &str, dtype: DType) -> Option<Int> {
         "or" => or,
         "xor" => |a| a[0] ^ a[1],
         "not" => not,
+        // numpy's: a count that is negative or beyond 31 leaves nothing but the sign.
+        "shl" => |a| if (0..32).contains(&a[1]) { a[0] << a[1] } else { 0 },
+        "shr" => |a| if (0..32).contains(&a[1]) { a[0] >> a[1] } else { a[0].signum().min(0) },
+        "count_ones" => |a| i64::from(a[0].unsigned_abs().count_ones()),
+        "reverse_bits" => |a| (0..32).filter(|bit| a[0] >> bit & 1 == 1).map(|bit| 1 << (31 - bit)).sum(),
         _ => return None,
     })
 }

@@ -6,7 +6,7 @@
 use crate::scratch::Line;
 use breakeven_ir::HostBytes;
 use breakeven_ir::backend::RunError;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// From this size on a block is mapped on its own rather than taken from the allocator.
 const MAPPED_BYTES: usize = 1 << 20;
@@ -26,6 +26,8 @@ pub struct Blocks {
 struct Free {
     blocks: Vec<Memory>,
     bytes: usize,
+    /// Bytes of blocks that are lent.
+    lent: usize,
     hits: u64,
     misses: u64,
     /// Is the engine gone? Then nobody will take what is given back.
@@ -45,6 +47,8 @@ struct Free {
 pub struct BlockStats {
     /// Bytes that are kept for the next run.
     pub free_bytes: usize,
+    /// Bytes that results and callers hold.
+    pub used_bytes: usize,
     /// Blocks that were there when they were asked for.
     pub hits: u64,
     /// Blocks that had to be made.
@@ -105,8 +109,9 @@ impl Blocks {
     /// A block of `len` bytes with arbitrary contents.
     pub fn take(self: &Arc<Blocks>, len: usize) -> Result<Block, RunError> {
         let bytes = class(len).ok_or(RunError::OutOfMemory { bytes: len })?;
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.lock();
         let found = free.blocks.iter().rposition(|m| m.bytes == bytes);
+        free.lent += bytes;
         let memory = match found {
             Some(at) => {
                 free.hits += 1;
@@ -116,7 +121,7 @@ impl Blocks {
             None => {
                 free.misses += 1;
                 drop(free);
-                Memory::new(bytes)?
+                Memory::new(bytes).inspect_err(|_| self.lock().lent -= bytes)?
             }
         };
         Ok(Block { memory: Some(memory), len, home: self.clone() })
@@ -124,13 +129,17 @@ impl Blocks {
 
     /// How the pool has been used so far.
     pub fn stats(&self) -> BlockStats {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        BlockStats { free_bytes: free.bytes, hits: free.hits, misses: free.misses }
+        let free = self.lock();
+        BlockStats { free_bytes: free.bytes, used_bytes: free.lent, hits: free.hits, misses: free.misses }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Free> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives everything that is not in use back to the system.
     pub fn clear(&self) {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.lock();
         free.blocks.clear();
         free.bytes = 0;
     }
@@ -138,13 +147,14 @@ impl Blocks {
     /// As [`Blocks::clear`], and for good: results that outlive the engine are freed when they are dropped. They hold the
     /// pool itself, because a weak pointer to it would cost each of them two more locked instructions.
     pub(crate) fn close(&self) {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.lock();
         free.blocks = Vec::new();
         (free.bytes, free.closed) = (0, true);
     }
 
     fn give_back(&self, memory: Memory) {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.lock();
+        free.lent -= memory.bytes;
         if !free.closed && free.bytes + memory.bytes <= KEEP_BYTES {
             free.bytes += memory.bytes;
             free.blocks.push(memory);

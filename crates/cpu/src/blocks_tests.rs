@@ -37,3 +37,20 @@ fn a_size_that_no_memory_has_is_an_error() {
     }
     assert_eq!(block.as_bytes().len(), 1000);
 }
+
+#[test]
+fn what_is_lent_is_counted_until_it_comes_back() {
+    let pool = Arc::new(Blocks::default());
+    assert!(pool.take(usize::MAX / 2).is_err());
+    assert_eq!(pool.stats().used_bytes, 0, "what could not be had is not lent");
+    let (first, second) = (pool.take(1000).unwrap(), pool.take(1000).unwrap());
+    let both = pool.stats().used_bytes;
+    assert!(both >= 2000);
+    drop(first);
+    assert_eq!(pool.stats().used_bytes, both / 2);
+    pool.clear();
+    assert_eq!(pool.stats().used_bytes, both / 2, "what is lent stays lent");
+    pool.close();
+    drop(second);
+    assert_eq!(pool.stats().used_bytes, 0);
+}

@@ -33,22 +33,36 @@ impl Lanes<'_> {
             (0..self.n).for_each(|at| run(self.point, Run { at, len: 1 }));
             return;
         };
+        if self.n == 0 {
+            return;
+        }
         let base = self.point.len() - self.extents.len();
-        let mut index = self.first;
+        let last_var = self.point.len() - 1;
+        let mut along = self.first % last;
+        let mut prefix = self.first / last;
+        for (axis, &extent) in rest.iter().enumerate().rev() {
+            self.point[base + axis] = prefix % extent;
+            prefix /= extent;
+        }
         let mut at = 0;
-        while at < self.n {
-            let along = index % last;
-            let mut prefix = index / last;
-            for (axis, &extent) in rest.iter().enumerate().rev() {
-                self.point[base + axis] = prefix % extent;
-                prefix /= extent;
-            }
-            let last_var = self.point.len() - 1;
+        loop {
             self.point[last_var] = along;
             let len = (last - along).min(self.n - at);
             run(self.point, Run { at, len });
             at += len;
-            index += len;
+            if at >= self.n {
+                break;
+            }
+            // The next line: one further along the last but one variable, and so on. Dividing takes longer than a short line.
+            along = 0;
+            for (axis, &extent) in rest.iter().enumerate().rev() {
+                let value = &mut self.point[base + axis];
+                *value += 1;
+                if *value < extent {
+                    break;
+                }
+                *value = 0;
+            }
         }
         self.point[base..].fill(0);
     }
@@ -197,19 +211,18 @@ pub(crate) unsafe fn bounds_hold(lanes: &mut Lanes<'_>, bounds: &[Bound], dst: *
         // SAFETY: the run's lanes are inside the tile.
         let out = unsafe { std::slice::from_raw_parts_mut(dst.add(run.at), run.len) };
         let valid = inside(bounds, point, run.len);
-        out.fill(0);
+        out[..valid.start].fill(0);
+        out[valid.end..].fill(0);
+        let (along, guarded) = (point.last().copied(), bounds.iter().any(|b| b.place.general.is_some()));
+        let (Some(along), true) = (along, guarded) else {
+            out[valid].fill(1);
+            return;
+        };
         let mut point = point.to_vec();
-        let last = point.len().wrapping_sub(1);
-        let guarded = bounds.iter().any(|b| b.place.general.is_some());
+        let last = point.len() - 1;
         for k in valid {
-            if guarded && last != usize::MAX {
-                let along = point[last];
-                point[last] = along + k;
-                out[k] = u32::from(general_bounds_hold(bounds, &point));
-                point[last] = along;
-            } else {
-                out[k] = 1;
-            }
+            point[last] = along + k;
+            out[k] = u32::from(general_bounds_hold(bounds, &point));
         }
     });
 }
@@ -268,6 +281,7 @@ pub(crate) unsafe fn gather(
 ) -> Option<i32> {
     let extent = positions.extent as i64;
     let mut wrong = None;
+    let is_plain = !positions.scalar && access.bounds.is_empty() && access.width == 4;
     let mut resolve = |position: i32| {
         let from_start = if position < 0 { i64::from(position) + extent } else { i64::from(position) };
         if (0..extent).contains(&from_start) {
@@ -280,6 +294,20 @@ pub(crate) unsafe fn gather(
     lanes.runs(|point, run| {
         // SAFETY: the run's lanes are inside the tile.
         let out = unsafe { std::slice::from_raw_parts_mut(dst.add(run.at), run.len) };
+        if let (true, Line::Affine { start, stride }) = (is_plain, access.place.line(point)) {
+            let mut from = start;
+            for (k, lane) in out.iter_mut().enumerate() {
+                // SAFETY: there is a position for each lane of the tile.
+                let position = unsafe { positions.at.add(run.at + k).read_unaligned() };
+                *lane = match resolve(position as i32) {
+                    // SAFETY: the element at this position exists.
+                    Some(shift) => unsafe { element(base, 4, from + shift) },
+                    None => 0,
+                };
+                from += stride;
+            }
+            return;
+        }
         let valid = inside(&access.bounds, point, run.len);
         let mut point_at = point.to_vec();
         for k in 0..run.len {

@@ -14,6 +14,7 @@ mod kernels;
 mod level;
 mod lower;
 pub mod map_file;
+mod moment;
 mod peephole;
 mod place;
 mod prepared;
@@ -55,3 +56,4 @@ pub use blocks::BlockStats;
 /// ```
 pub use blocks::Blocks;
 pub use level::Level;
+pub use moment::{Clocks, Moment, Timeline};

@@ -4,12 +4,13 @@
 use crate::array::{Array, View, ViewMut};
 use crate::calibrate::slow_down;
 use crate::devices::Slot;
+use crate::divided::Part;
 use crate::engine::{Engine, Shared};
 use crate::error::Result;
 use crate::execute::{self, Views};
 use crate::resident::Kept;
 use crate::route::Attempt;
-use crate::router::{BOTH, CUT};
+use crate::router::{CUT, SEVERAL};
 use crate::rows;
 use crate::verify;
 use breakeven_ir::backend::{Made, Prepared, RunError, Source, Stop, Timings};
@@ -180,11 +181,11 @@ impl Attempt for Batch<'_> {
     }
 
     fn divides(&self, at_once: bool) -> u32 {
-        1 << CUT | u32::from(at_once && self.rows_are_here()) << BOTH
+        1 << CUT | u32::from(at_once && self.rows_are_here()) << SEVERAL
     }
 
-    fn on_both(&mut self, slot: &Slot, share: f64) -> Option<Result<(Vec<Array>, Timings)>> {
-        let done = self.run_rows(slot, share)?;
+    fn on_several(&mut self, parts: &[Part<'_>]) -> Option<Result<(Vec<Array>, Timings)>> {
+        let done = self.run_rows(parts)?;
         Some(done.map(|(arrays, shared)| (arrays, self.noted(shared))))
     }
 
@@ -240,15 +241,15 @@ impl Attempt for Into<'_, '_, '_> {
         self.batch.divides(at_once)
     }
 
-    fn on_both(&mut self, slot: &Slot, share: f64) -> Option<Result<((), Timings)>> {
+    fn on_several(&mut self, parts: &[Part<'_>]) -> Option<Result<((), Timings)>> {
         let plan = self.batch.prepared.plan();
         if plan.output_buffers().count() != self.outputs.len() {
             // One buffer serves several outputs: computed once, copied.
-            let done = self.batch.run_rows(slot, share)?;
+            let done = self.batch.run_rows(parts)?;
             return Some(done.map(|(arrays, shared)| (execute::copy(&arrays, self.outputs), self.batch.noted(shared))));
         }
         let mut slices: Vec<&mut [u8]> = self.outputs.iter_mut().map(|output| &mut *output.bytes).collect();
-        let done = self.batch.run_rows_into(slot, share, &mut slices)?;
+        let done = self.batch.run_rows_into(parts, &mut slices)?;
         Some(done.map(|shared| ((), self.batch.noted(shared))))
     }
 

@@ -107,6 +107,8 @@ pub struct Config {
     pub objective: Objective,
     /// The share of the time that may go into looking whether another device has become better.
     pub explore: f64,
+    /// Are the quickest variants of a GPU's kernels looked for while it is idle? What was found before is used in any case.
+    pub tune: bool,
     /// How [`Engine::submit`](crate::Engine::submit) works.
     pub queue: QueueConfig,
     /// Makes the CPU take so many times as long, by waiting: to try routing as on a machine with a slower one.
@@ -127,6 +129,7 @@ impl Default for Config {
             verify: 0.0,
             objective: Objective::Latency,
             explore: 0.01,
+            tune: true,
             slow_cpu: 1,
             queue: QueueConfig::default(),
         }

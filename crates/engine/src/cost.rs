@@ -20,4 +20,4 @@ pub use store::{CostsFile, DeviceKey};
 pub use work::{KernelWork, Work};
 
 pub(crate) use adjust::{Features, KINDS, features, fit, kind};
-pub(crate) use measure::{Bench, measure};
+pub(crate) use measure::{Bench, measure, telling_steps};

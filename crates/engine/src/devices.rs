@@ -95,6 +95,13 @@ impl Slot {
         Ok(prepared)
     }
 
+    /// Gives back what is kept for batches to come, plans that are ready included.
+    pub(crate) fn release(&self) -> Result<(), RunError> {
+        let plans = std::mem::take(&mut *self.plans.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(plans);
+        self.backend.release()
+    }
+
     /// Is this one of the batches that are checked, if a share of `verify` is?
     pub(crate) fn is_sampled(&self, verify: f64) -> bool {
         let number = self.batches.fetch_add(1, Ordering::Relaxed);
@@ -187,6 +194,12 @@ impl Devices {
     pub(crate) fn opened(&self, number: usize) -> Option<&Arc<Slot>> {
         // Devices that nobody has looked for are not open.
         self.found.get()?.get(number)?.1.get()?.as_ref().ok()
+    }
+
+    /// All devices that are open.
+    pub(crate) fn all_opened(&self) -> impl Iterator<Item = &Arc<Slot>> {
+        let found = self.found.get().map_or(&[][..], Vec::as_slice);
+        found.iter().filter_map(|(_, slot)| slot.get()?.as_ref().ok())
     }
 
     /// A device, opened if it was not.

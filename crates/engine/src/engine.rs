@@ -1,26 +1,29 @@
-//! The engine: runs batches of recorded tensors, and compiles programs that run again and again.
+//! The engine: runs batches of recorded tensors, and compiles programs that run again and again. `costs` has what is known about
+//! devices, `jobs` the queue.
+
+mod costs;
+mod jobs;
 
 use crate::array::{Array, View};
 use crate::batch::{Batch, Stay};
 use crate::config::{Config, Device};
-use crate::cost::{Costs, Effort, Measured, Prediction, Progress, Work};
 use crate::decision::Decision;
 use crate::devices::{DeviceInfo, Devices};
 use crate::error::{Error, Result};
 use crate::execute::{self, Views};
 use crate::plans::{PlanStats, Plans};
+use crate::profile::{self, Outputs, Watch};
 use crate::program::Program;
-use crate::queue::{self, Command, Events, Job, Memory, Patience, Queue, QueueStats, Ticket};
+use crate::queue::Queue;
 use crate::resident;
-use crate::route::{self, RunOptions};
-use crate::router::{DEVICES, Router};
+use crate::route::{self, OnCpu, RunOptions};
+use crate::router::Router;
 use crate::scout::{Parts, Scout};
-use breakeven_cpu::{BlockStats, Cpu};
-use breakeven_ir::backend::{Backend, Prepared, RunError, Stop, Transfer};
+use breakeven_cpu::{BlockStats, Blocks, Cpu};
+use breakeven_ir::backend::{Backend, Health, Prepared, RunError, Stop, Usage};
 use breakeven_ir::{Buffer, Plan, Tensor, plan_key};
-use std::ops::ControlFlow;
+use costs::device_number;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Runs array work. Two engines share nothing; cloning one shares everything.
 ///
@@ -45,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) plans: Plans,
     scout: Scout,
     parts: Arc<Parts>,
+    /// The profile that is recorded.
+    pub(crate) profiling: profile::Place,
 }
 
 impl std::ops::Deref for Shared {
@@ -70,6 +75,17 @@ impl Shared {
                 self.scout.note(prepared.estimate_ns() * tasks as u64);
                 false
             }
+        }
+    }
+}
+
+impl Shared {
+    /// Why a batch that is not routed runs on the CPU.
+    pub(crate) fn why_cpu(&self) -> OnCpu {
+        match self.config.device {
+            Device::Auto | Device::All if self.router.is_open() => OnCpu::Settled,
+            Device::Auto | Device::All => OnCpu::Unmeasured,
+            Device::Cpu | Device::Gpu(_) => OnCpu::Asked,
         }
     }
 }
@@ -124,8 +140,23 @@ impl Engine {
         let plans = Plans::new(config.plan_cache);
         let router = Arc::new(Router::new(config.plan_cache, config.explore));
         let parts = Arc::new(Parts { cpu: Arc::new(cpu), devices: Arc::new(devices), router, config, threads });
-        let shared = Arc::new(Shared { plans, scout: Scout::new(parts.clone()), parts });
+        let (scout, profiling) = (Scout::new(parts.clone()), profile::Place::default());
+        let shared = Arc::new(Shared { plans, scout, parts, profiling });
         Ok(Engine { shared, queue: Arc::default() })
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    /// The pool that outputs come from.
+    pub(crate) fn blocks(&self) -> &Arc<Blocks> {
+        self.shared.cpu.blocks()
+    }
+
+    /// Has this engine compiled it?
+    pub(crate) fn is_of(&self, program: &Program) -> bool {
+        Arc::ptr_eq(&self.shared, &program.inner.engine)
     }
 
     /// How many threads work on a batch, the calling one included.
@@ -154,14 +185,23 @@ impl Engine {
     /// Computes these tensors as one batch. Planned once for each structure: the same expression over other data runs
     /// the plan that is remembered.
     pub fn run(&self, outputs: &[&Tensor]) -> Result<Vec<Array>> {
+        let mut watch = Watch::begin(&self.shared);
         let (key, leaves) = plan_key(outputs);
+        watch.recorded();
         let prepared = self.shared.plans.get(key, outputs, &*self.shared.cpu)?;
         let views = leaf_views(&leaves)?;
         if self.shared.is_routed(&*prepared, 1) || views.iter().any(View::is_elsewhere) {
+            watch.open(prepared.plan(), Outputs::Lent(outputs));
             let mut batch = Batch::new(&self.shared, &prepared, views);
-            return Ok(route::run(&self.shared, &RunOptions::default(), &mut batch)?.0);
+            let done = route::run(&self.shared, &RunOptions::default(), &mut batch);
+            watch.routed(&self.shared, prepared.plan(), 1, &done);
+            return Ok(done?.0);
         }
-        execute::with_bytes(&views, |inputs| execute::run(&*prepared, self.shared.cpu.blocks(), inputs, None))
+        watch.planned();
+        let done =
+            execute::with_bytes(&views, |inputs| execute::run(&*prepared, self.shared.cpu.blocks(), inputs, None))?;
+        watch.done_on_cpu(&self.shared, prepared.plan(), 1, Outputs::Lent(outputs));
+        Ok(done)
     }
 
     /// Computes these tensors as one batch where `options` say, and tells where that was and why.
@@ -182,12 +222,17 @@ impl Engine {
     /// # Ok::<(), breakeven::Error>(())
     /// ```
     pub fn run_resident(&self, outputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let mut watch = Watch::begin(&self.shared);
         let (key, leaves) = plan_key(outputs);
+        watch.recorded();
         let prepared = self.shared.plans.get(key, outputs, &*self.shared.cpu)?;
         let views = leaf_views(&leaves)?;
+        watch.open(prepared.plan(), Outputs::Lent(outputs));
         let batch = Batch::new(&self.shared, &prepared, views);
         let mut stay = Stay { batch, engine: self, recipes: outputs };
-        Ok(route::run(&self.shared, &RunOptions::default(), &mut stay)?.0)
+        let done = route::run(&self.shared, &RunOptions::default(), &mut stay);
+        watch.routed(&self.shared, prepared.plan(), 1, &done);
+        Ok(done?.0)
     }
 
     /// A tensor with its data on a device, computed if it was not: batches there read it without a transfer. The host
@@ -234,163 +279,48 @@ impl Engine {
 
     /// Computes with one kernel for each operation: what fused results are tested against, and how much fusion saves.
     pub fn run_unfused(&self, outputs: &[&Tensor]) -> Result<Vec<Array>> {
+        let mut watch = Watch::begin(&self.shared);
         let (_, leaves) = plan_key(outputs);
+        watch.recorded();
         let views = leaf_views(&leaves)?;
         let prepared = self.shared.cpu.prepare(&Arc::new(Plan::unfused(outputs)?))?;
-        execute::with_bytes(&views, |inputs| execute::run(&*prepared, self.shared.cpu.blocks(), inputs, None))
+        watch.planned();
+        let done =
+            execute::with_bytes(&views, |inputs| execute::run(&*prepared, self.shared.cpu.blocks(), inputs, None))?;
+        watch.end_on_cpu(prepared.plan(), 1, Outputs::Lent(outputs), OnCpu::Unfused);
+        Ok(done)
+    }
+
+    /// Begins a profile: where the time goes from now on, until [`Recorder::finish`](profile::Recorder::finish). The calling
+    /// thread takes part, and the queue's workers do; other threads [join](profile::Handle::join). An engine has one at a time.
+    ///
+    /// ```
+    /// use breakeven::{Engine, Tensor, span};
+    /// let engine = Engine::new()?;
+    /// let recorder = engine.profile()?;
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0], [2])?;
+    /// for _ in 0..10 {
+    ///     let _stage = span!("doubling");
+    ///     engine.run(&[&(&x * 2.0)?])?;
+    /// }
+    /// let profile = recorder.finish();
+    /// assert_eq!((profile.batches.len(), profile.plans.len()), (10, 1));
+    /// assert_eq!(profile.batches[0].decision.device, "cpu");
+    /// # Ok::<(), breakeven::Error>(())
+    /// ```
+    pub fn profile(&self) -> Result<profile::Recorder> {
+        let recorder = profile::Place::begin(&self.shared)?;
+        if let Some(core) = self.queue.started() {
+            // Workers that sleep join, too.
+            core.wake();
+        }
+        Ok(recorder)
     }
 
     /// A program that computes `outputs` from values for `inputs`, which were made by [`Tensor::input`]; values are
     /// given in this order.
     pub fn compile(&self, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<Program> {
         Program::new(self.shared.clone(), &self.queue, inputs, outputs)
-    }
-
-    /// What this batch would take on each device whose costs are known, without running it.
-    ///
-    /// ```
-    /// use breakeven::{Engine, Tensor, cost::Effort};
-    /// let engine = Engine::with_config(breakeven::Config::default())?;
-    /// engine.measure("cpu", Effort::Probe, &mut |_| std::ops::ControlFlow::Continue(()))?;
-    /// let x = Tensor::zeros([1000], breakeven::DType::F32)?;
-    /// assert!(engine.predict(&[&x.exp()?])?[0].1.total_ns() > 0);
-    /// # Ok::<(), breakeven::Error>(())
-    /// ```
-    pub fn predict(&self, outputs: &[&Tensor]) -> Result<Vec<(String, Prediction)>> {
-        let work = Work::of(&Plan::new(outputs)?);
-        let id = |device: usize| if device == 0 { "cpu".to_owned() } else { format!("gpu:{}", device - 1) };
-        let known = (0..DEVICES).filter_map(|device| Some((id(device), self.shared.router.costs(device)?)));
-        Ok(known.map(|(id, costs)| (id, costs.predict(&work, 0))).collect())
-    }
-
-    /// Measures what a device costs (`cpu`, `gpu:0`, ..), uses it from now on, and remembers it in the cache folder. The
-    /// watcher is told before each measurement and may end it: what was measured until then counts.
-    pub fn measure(
-        &self,
-        device: &str,
-        effort: Effort,
-        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<Measured> {
-        let number = device_number(device)?;
-        let (costs, complete) = self.shared.measure(number, effort, watch)?;
-        Ok(Measured { device: device.into(), costs, complete })
-    }
-
-    /// Times transfers of this many bytes (rounded up to a multiple of 4) to a device and back, `samples` of each way: see
-    /// [`Way`](crate::Way). A way that the device does not have is not among them, and the CPU has none: its kernels
-    /// read the host's memory.
-    ///
-    /// ```
-    /// let engine = breakeven::Engine::new()?;
-    /// for device in engine.devices() {
-    ///     for transfer in engine.transfers(&device.id, 1 << 20, 3)? {
-    ///         let (direction, way) = (transfer.direction.name(), transfer.way.name());
-    ///         println!("{} {direction}, {way}: {:.1} GB/s", device.id, transfer.gb_per_s());
-    ///     }
-    /// }
-    /// assert!(engine.transfers("cpu", 1 << 20, 3)?.is_empty());
-    /// # Ok::<(), breakeven::Error>(())
-    /// ```
-    pub fn transfers(&self, device: &str, bytes: usize, samples: usize) -> Result<Vec<Transfer>> {
-        for (name, value) in [("bytes", bytes), ("samples", samples)] {
-            if value == 0 {
-                return Err(Error::Setting { name, value: "0".into(), expected: "at least 1" });
-            }
-        }
-        let Some(number) = device_number(device)?.checked_sub(1) else { return Ok(Vec::new()) };
-        let slot = self.shared.devices.slot(number)?;
-        slot.refusal().map_or_else(|| Ok(slot.backend.transfers(bytes, samples)?), |why| Err(why.into()))
-    }
-
-    /// Uses what was measured on this machine before, without waiting for batches that would be worth it. Why a file is
-    /// not used comes back.
-    pub fn load_costs(&self) -> Option<String> {
-        for number in 0..self.shared.devices.count() {
-            // One that can't be opened is not routed to.
-            let _ = self.shared.devices.slot(number);
-        }
-        self.shared.load();
-        self.shared.file().1
-    }
-
-    /// Says what a device costs, from now on and for this engine only: for costs that were measured elsewhere.
-    ///
-    /// ```
-    /// use breakeven::{Config, Engine, cost::Costs};
-    /// let engine = Engine::with_config(Config::default())?;
-    /// engine.set_costs("cpu", Costs { fixed_ns: 100.0, ..Costs::default() })?;
-    /// assert_eq!(engine.costs("cpu").map(|costs| costs.fixed_ns), Some(100.0));
-    /// # Ok::<(), breakeven::Error>(())
-    /// ```
-    pub fn set_costs(&self, device: &str, costs: Costs) -> Result<()> {
-        let number = device_number(device)?;
-        if let Some(number) = number.checked_sub(1) {
-            self.shared.devices.slot(number)?;
-        }
-        self.shared.router.set_costs(number, costs);
-        Ok(())
-    }
-
-    /// What a device costs, if that is known.
-    pub fn costs(&self, device: &str) -> Option<Costs> {
-        self.shared.router.costs(device_number(device).ok()?).map(|costs| (*costs).clone())
-    }
-
-    /// Hands a job to the queue, whose workers run it on the devices that share it (see
-    /// [`QueueConfig`](crate::QueueConfig)). Waits while the queue is full.
-    ///
-    /// ```
-    /// use breakeven::{Engine, Job, Tensor};
-    /// let engine = Engine::new()?;
-    /// let x = Tensor::from_slice(&[1.0f32, 2.0], [2])?;
-    /// let ticket = engine.submit(Job::batch(&[&(&x * 2.0)?]))?;
-    /// assert_eq!(ticket.arrays()?[0].as_slice::<f32>()?, [2.0, 4.0]);
-    /// # Ok::<(), breakeven::Error>(())
-    /// ```
-    pub fn submit(&self, job: Job) -> Result<Ticket> {
-        self.queue.of(&self.shared)?.submit(job, Patience::Endless)
-    }
-
-    /// As [`Engine::submit`], but a full queue refuses at once: [`Error::QueueFull`] says when there should be room.
-    pub fn try_submit(&self, job: Job) -> Result<Ticket> {
-        self.queue.of(&self.shared)?.submit(job, Patience::None)
-    }
-
-    /// As [`Engine::submit`], but a queue that stays full for this long refuses.
-    pub fn submit_timeout(&self, job: Job, timeout: Duration) -> Result<Ticket> {
-        self.queue.of(&self.shared)?.submit(job, Patience::For(timeout))
-    }
-
-    /// What happens in the queue, from now on. Any number of subscribers; one that is too slow loses events, which are
-    /// counted, and never slows the work. If the queue can't be started there is nothing to hear, and submitting tells why.
-    pub fn events(&self) -> Events {
-        self.queue.of(&self.shared).map_or_else(|_| Events::none(), |core| core.events())
-    }
-
-    /// How the queue fares.
-    pub fn queue_stats(&self) -> QueueStats {
-        self.queue.started().map_or_else(QueueStats::default, |core| core.stats())
-    }
-
-    /// Takes no more jobs, waits until all that were submitted are answered, and ends the queue's threads.
-    pub fn close(&self) {
-        if let Ok(core) = self.queue.of(&self.shared) {
-            core.close();
-        }
-    }
-
-    /// Takes no more jobs, answers all that are left [`Error::Aborted`], stops those that run, and ends the queue's
-    /// threads. Dropping the last clone of an engine does this, too.
-    pub fn abort(&self) {
-        if let Ok(core) = self.queue.of(&self.shared) {
-            core.abort();
-        }
-    }
-
-    /// Memory on a device for a caller that manages it: see [`Command`](crate::Command).
-    pub fn allocate(&self, device: Device, bytes: usize) -> Result<Memory> {
-        let wanted = Command::Allocate { device, bytes }.device()?;
-        queue::allocate(&self.shared, wanted, bytes)
     }
 
     /// How the plan cache has been used.
@@ -403,9 +333,44 @@ impl Engine {
         self.shared.cpu.blocks().stats()
     }
 
-    /// Gives memory that is kept for the next batch back to the system.
+    /// Gives memory that is kept for the next batch back to the system, on devices too: plans that were made ready for
+    /// them are made ready again when they are next needed.
     pub fn release_memory(&self) {
         self.shared.cpu.blocks().clear();
+        for slot in self.shared.devices.all_opened() {
+            // A device that does not answer keeps what it has, and its health says so.
+            let _ = slot.release();
+        }
+    }
+
+    /// What a device (`cpu`, `gpu:0`, ..) holds and has to do. It is opened if it was not.
+    ///
+    /// ```
+    /// use breakeven::{Engine, Tensor};
+    /// let engine = Engine::new()?;
+    /// let ones = engine.run(&[&Tensor::from_slice(&[0.0f32], [1])?.exp()?])?;
+    /// assert!(engine.usage("cpu")?.in_use_bytes > 0);
+    /// drop(ones);
+    /// assert_eq!(engine.usage("cpu")?.in_use_bytes, 0);
+    /// # Ok::<(), breakeven::Error>(())
+    /// ```
+    pub fn usage(&self, device: &str) -> Result<Usage> {
+        match device_number(device)?.checked_sub(1) {
+            Some(number) => Ok(self.shared.devices.slot(number)?.backend.usage()),
+            None => {
+                let memory = self.memory_stats();
+                let (in_use_bytes, free_bytes) = (memory.used_bytes as u64, memory.free_bytes as u64);
+                Ok(Usage { in_use_bytes, reserved_bytes: in_use_bytes + free_bytes, ..Usage::default() })
+            }
+        }
+    }
+
+    /// How a device (`cpu`, `gpu:0`, ..) fares. It is opened if it was not.
+    pub fn health(&self, device: &str) -> Result<Health> {
+        match device_number(device)?.checked_sub(1) {
+            Some(number) => Ok(self.shared.devices.slot(number)?.health()),
+            None => Ok(DeviceInfo::named("cpu", self.shared.cpu.name()).health),
+        }
     }
 }
 
@@ -422,21 +387,17 @@ pub(crate) fn run_batch(
     options: &RunOptions,
     stop: Option<&Stop>,
 ) -> Result<Ran> {
+    let mut watch = Watch::begin(engine);
     let (key, leaves) = plan_key(outputs);
+    watch.recorded();
     let prepared = engine.plans.get(key, outputs, &*engine.cpu)?;
     let views = leaf_views(&leaves)?;
+    watch.open(prepared.plan(), Outputs::Lent(outputs));
     let mut batch = Batch { stop, ..Batch::new(engine, &prepared, views) };
-    let (outputs, outcome) = route::run(engine, options, &mut batch)?;
+    let done = route::run(engine, options, &mut batch);
+    watch.routed(engine, prepared.plan(), 1, &done);
+    let (outputs, outcome) = done?;
     Ok(Ran { outputs, decision: outcome.decision(engine, &batch) })
-}
-
-/// The number of a device: 0 is the CPU.
-fn device_number(device: &str) -> Result<usize> {
-    match device.parse() {
-        Ok(Device::Cpu) => Ok(0),
-        Ok(Device::Gpu(Some(number))) => Ok(number + 1),
-        _ => Err(Error::Setting { name: "device", value: device.into(), expected: "cpu or gpu:N" }),
-    }
 }
 
 /// The data of a graph's leaves; an input without a value is an error.

@@ -182,6 +182,9 @@ pub enum Error {
     /// A program of another engine was submitted.
     #[error("the program was compiled by another engine: two engines share nothing")]
     OtherEngine,
+    /// A profile of this engine is being recorded, and there is one at a time.
+    #[error("a profile of this engine is being recorded: finish its recorder first, or drop it")]
+    Profiled,
     /// Threads could not be started.
     #[error("threads could not be started: {why}")]
     Threads {

@@ -12,8 +12,12 @@ pub(crate) fn find(config: &Config) -> Vec<Found> {
     use std::sync::Arc;
 
     let adapters = Arc::new(Adapters::find(&config.apis));
-    let settings =
-        GpuConfig { sync_timeout: config.sync_timeout, cache_dir: config.cache_dir.clone(), ..GpuConfig::default() };
+    let settings = GpuConfig {
+        sync_timeout: config.sync_timeout,
+        cache_dir: config.cache_dir.clone(),
+        tune: config.tune,
+        ..GpuConfig::default()
+    };
     let found = |(number, info): (usize, breakeven_gpu::AdapterInfo)| {
         let limits = &info.limits;
         let known = DeviceInfo {
@@ -45,6 +49,17 @@ pub(crate) fn find(config: &Config) -> Vec<Found> {
 #[cfg(not(feature = "gpu"))]
 pub(crate) fn find(_config: &Config) -> Vec<Found> {
     Vec::new()
+}
+
+/// Could a GPU run this plan, by what every GPU can? Without GPU support none could.
+pub(crate) fn accept(plan: &breakeven_ir::Plan) -> bool {
+    #[cfg(feature = "gpu")]
+    return breakeven_gpu::accepts(plan);
+    #[cfg(not(feature = "gpu"))]
+    {
+        let _ = plan;
+        false
+    }
 }
 
 /// How to get a GPU, or a driver for one.

@@ -19,11 +19,13 @@
 
 mod array;
 mod batch;
+mod cached;
 mod calibrate;
 mod config;
 pub mod cost;
 mod decision;
 mod devices;
+mod divided;
 mod engine;
 mod error;
 mod execute;
@@ -33,6 +35,7 @@ mod many;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod plans;
+pub mod profile;
 mod program;
 mod queue;
 mod resident;
@@ -44,15 +47,18 @@ mod sim;
 mod stream;
 mod tasks;
 mod verify;
+mod whole_file;
 
 pub use array::{Array, View, ViewMut};
 pub use breakeven_cpu::BlockStats;
-pub use breakeven_ir::backend::{self, Api, Direction, Health, RunError, Status, Timings, Transfer, Way};
+pub use breakeven_ir::backend::{self, Api, Direction, Health, RunError, Status, Timings, Transfer, Usage, Way};
 pub use breakeven_ir::plan;
 pub use breakeven_ir::{
-    AxisSet, Buffer, DType, Element, Error as RecordError, HostBytes, Input, IntoShape, MAX_RANK, Op, OpRow, Operand,
-    Plan, Readable, ReduceOp, Scalar, ScanOp, Shape, Signature, Slice, Tensor, property, s,
+    AxisSet, Buffer, DType, Element, Error as RecordError, HostBytes, Input, IntoShape, Leaf, MAX_RANK, Op, OpRow,
+    Operand, Plan, Readable, Recipe, ReduceOp, Scalar, ScanOp, Shape, Signature, Slice, Tensor, parse_recipe, property,
+    recipe, s,
 };
+pub use cached::{CacheFigures, CacheOptions, CacheStats, CacheSummary, Cached, CachedProgram};
 pub use config::{
     BACKENDS_VAR, CACHE_DIR_VAR, Config, DEVICE_VAR, Device, SYNC_TIMEOUT_VAR, THREADS_VAR, TIME, parse_time,
 };

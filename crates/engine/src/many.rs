@@ -1,18 +1,24 @@
 //! Many tasks as one batch: one program over inputs of different sizes, results packed side by side.
 
+mod layout;
+
 use crate::array::{Array, View};
 use crate::config::Device;
 use crate::decision::Decision;
 use crate::error::{Error, Result};
 use crate::execute::output_number;
-use crate::program::{Bound, Inner};
+use crate::profile::Watch;
+use crate::program::Inner;
 use crate::route::{self, RunOptions};
 use crate::tasks::{self, Inputs, Results, Tasks};
 use breakeven_cpu::Block;
 use breakeven_ir::backend::{RESULT_ALIGN, RunError, Stop};
-use breakeven_ir::{Buffer, DType, HostBytes, Readable, Shape, read_as};
-use std::collections::HashMap;
+use breakeven_ir::plan::{BufferId, BufferInfo};
+use breakeven_ir::{Buffer, DType, HostBytes, Plan, Readable, Shape, read_as};
+use std::ops::Range;
 use std::sync::Arc;
+
+pub(crate) use layout::{Layout, bound_of, layout};
 
 /// The results of [`crate::Program::run_many`]: every output of every task, in one block of memory.
 ///
@@ -37,68 +43,6 @@ pub struct Many {
     outputs: usize,
 }
 
-/// Where the results of each task lie, and which bound program made them.
-pub(crate) enum Layout {
-    /// Every task of one size, results `stride` bytes apart: nothing to remember for each, which of twenty tasks of
-    /// 256 elements is an eighth of the time (1.07 us, 0.94 without).
-    Uniform { count: usize, bound: Arc<Bound> },
-    /// The number of each task's bound program, and where its results begin.
-    Mixed { tasks: Vec<u32>, offsets: Vec<usize>, bounds: Vec<Arc<Bound>> },
-}
-
-impl Layout {
-    fn len(&self) -> usize {
-        match self {
-            Layout::Uniform { count, .. } => *count,
-            Layout::Mixed { tasks, .. } => tasks.len(),
-        }
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        match self {
-            Layout::Uniform { count, bound } => count * bound.stride,
-            Layout::Mixed { tasks, offsets, bounds } => match (tasks.last(), offsets.last()) {
-                (Some(bound), Some(offset)) => offset + bounds[*bound as usize].stride,
-                _ => 0,
-            },
-        }
-    }
-
-    /// Where the results of a task begin, and what it ran.
-    pub(crate) fn get(&self, task: usize) -> Option<(usize, &Bound)> {
-        match self {
-            Layout::Uniform { count, bound } => (task < *count).then(|| (task * bound.stride, &**bound)),
-            Layout::Mixed { tasks, offsets, bounds } => {
-                tasks.get(task).map(|bound| (offsets[task], &*bounds[*bound as usize]))
-            }
-        }
-    }
-
-    /// Some of the tasks, whose results begin at 0.
-    pub(crate) fn part(&self, range: std::ops::Range<usize>) -> Layout {
-        match self {
-            Layout::Uniform { bound, .. } => Layout::Uniform { count: range.len(), bound: bound.clone() },
-            Layout::Mixed { tasks, offsets, bounds } => {
-                let first = offsets.get(range.start).copied().unwrap_or(0);
-                let offsets = offsets[range.clone()].iter().map(|offset| offset - first).collect();
-                Layout::Mixed { tasks: tasks[range].to_vec(), offsets, bounds: bounds.clone() }
-            }
-        }
-    }
-
-    /// Time of all tasks on one thread.
-    pub(crate) fn work_ns(&self) -> u64 {
-        let ns = |bound: &Bound| bound.prepared.estimate_ns() + TASK_NS;
-        match self {
-            Layout::Uniform { count, bound } => *count as u64 * ns(bound),
-            Layout::Mixed { tasks, bounds, .. } => {
-                let each: Vec<u64> = bounds.iter().map(|bound| ns(bound)).collect();
-                tasks.iter().map(|bound| each[*bound as usize]).sum()
-            }
-        }
-    }
-}
-
 impl Many {
     pub(crate) fn empty() -> Many {
         let layout = Layout::Mixed { tasks: Vec::new(), offsets: Vec::new(), bounds: Vec::new() };
@@ -107,6 +51,7 @@ impl Many {
 
     /// Runs the tasks; their results replace those that are here, whose memory is used again unless somebody reads it.
     pub(crate) fn fill<'a, T: AsRef<[View<'a>]> + Sync>(&mut self, program: &Arc<Inner>, tasks: &[T]) -> Result<()> {
+        let mut watch = Watch::begin(&program.engine);
         let mut inputs = Inputs::new();
         let routed = program.engine.is_routed(&*program.bound.prepared, tasks.len());
         let layout = layout(program, tasks, &mut inputs, routed)?;
@@ -119,10 +64,19 @@ impl Many {
             fault: None,
             stops: &[],
         };
+        let first = layout.first().unwrap_or(&program.bound);
         let done = if routed {
-            route::run(&program.engine, &RunOptions::default(), &mut batch).map(|(results, _)| results)
+            watch.open(first.prepared.plan(), first.outputs());
+            let done = route::run(&program.engine, &RunOptions::default(), &mut batch);
+            watch.routed(&program.engine, first.prepared.plan(), tasks.len(), &done);
+            done.map(|(results, _)| results)
         } else {
-            batch.run_on_cpu()
+            watch.planned();
+            let done = batch.run_on_cpu();
+            if done.is_ok() {
+                watch.done_on_cpu(&program.engine, first.prepared.plan(), tasks.len(), first.outputs());
+            }
+            done
         };
         match done {
             Ok(results) => self.put(program, layout, results),
@@ -140,18 +94,28 @@ impl Many {
         device: usize,
         stops: &[&Stop],
     ) -> Result<()> {
+        let mut watch = Watch::begin(&program.engine);
         for view in tasks.iter().flat_map(|task| task.as_ref()) {
             view.fetch()?;
         }
         let layout = layout(program, tasks, &mut Inputs::new(), true)?;
         let memory = self.data.take();
         let mut batch = Tasks { program, tasks, layout: &layout, inputs: &[], memory, fault: None, stops };
+        let first = layout.first().unwrap_or(&program.bound);
         let results = match device.checked_sub(1) {
-            None => batch.run_on_cpu()?,
+            None => {
+                watch.planned();
+                let results = batch.run_on_cpu()?;
+                watch.done_on_cpu(&program.engine, first.prepared.plan(), tasks.len(), first.outputs());
+                results
+            }
             Some(number) => {
                 let device = Some(Device::Gpu(Some(number)));
                 let options = RunOptions { device, strict: Some(true), ..RunOptions::default() };
-                route::run(&program.engine, &options, &mut batch)?.0
+                watch.open(first.prepared.plan(), first.outputs());
+                let done = route::run(&program.engine, &options, &mut batch);
+                watch.routed(&program.engine, first.prepared.plan(), tasks.len(), &done);
+                done?.0
             }
         };
         self.put(program, layout, results);
@@ -170,10 +134,15 @@ impl Many {
         tasks: &[T],
         options: &RunOptions,
     ) -> Result<Decision> {
+        let mut watch = Watch::begin(&program.engine);
         let layout = layout(program, tasks, &mut Inputs::new(), true)?;
         let mut batch =
             Tasks { program, tasks, layout: &layout, inputs: &[], memory: self.data.take(), fault: None, stops: &[] };
-        match route::run(&program.engine, options, &mut batch) {
+        let first = layout.first().unwrap_or(&program.bound);
+        watch.open(first.prepared.plan(), first.outputs());
+        let done = route::run(&program.engine, options, &mut batch);
+        watch.routed(&program.engine, first.prepared.plan(), tasks.len(), &done);
+        match done {
             Ok((results, outcome)) => {
                 let decision = outcome.decision(&program.engine, &batch);
                 self.put(program, layout, results);
@@ -185,7 +154,7 @@ impl Many {
 
     /// Results in the place of those that were here.
     #[inline]
-    fn put(&mut self, program: &Inner, layout: Layout, Results { data, failed, apart }: Results) {
+    pub(crate) fn put(&mut self, program: &Inner, layout: Layout, Results { data, failed, apart }: Results) {
         self.data = Some(data);
         self.apart = apart;
         self.layout = layout;
@@ -198,6 +167,16 @@ impl Many {
     fn fail<R>(&mut self, error: Error) -> Result<R> {
         *self = Many::empty();
         Err(error)
+    }
+
+    /// No results yet, and memory for them.
+    pub(crate) fn of_memory(data: Arc<Block>) -> Many {
+        Many { data: Some(data), ..Many::empty() }
+    }
+
+    /// The memory of results that nobody else reads, for other ones; they are gone from here.
+    pub(crate) fn take_memory(&mut self) -> Option<Arc<Block>> {
+        std::mem::take(self).data
     }
 
     /// How many tasks there were.
@@ -215,14 +194,24 @@ impl Many {
         self.failed.iter().map(|(task, error)| (*task, error))
     }
 
+    /// Why a task failed, if it did.
+    pub(crate) fn failure(&self, task: usize) -> Option<&RunError> {
+        self.failed.binary_search_by_key(&task, |(task, _)| *task).ok().map(|at| &self.failed[at].1)
+    }
+
     /// The elements of output `output` of task `task`; bools are read as `u8`. A task that failed gives its error.
     pub fn slice<T: Readable>(&self, task: usize, output: usize) -> Result<&[T]> {
+        let (bytes, dtype) = self.bytes(task, output)?;
+        read_as(bytes, dtype)?.ok_or(Error::Unaligned { dtype })
+    }
+
+    /// The bytes of an output.
+    pub(crate) fn bytes(&self, task: usize, output: usize) -> Result<(&[u8], DType)> {
         let (range, dtype, _) = self.place(task, output)?;
         if let Some(buffer) = self.elsewhere(task, output) {
-            return read_as(buffer.try_bytes()?, dtype)?.ok_or(Error::Unaligned { dtype });
+            return Ok((buffer.try_bytes()?, dtype));
         }
-        let bytes = self.data.as_ref().and_then(|data| data.as_bytes().get(range)).unwrap_or(&[]);
-        read_as(bytes, dtype)?.ok_or(Error::Unaligned { dtype })
+        Ok((self.data.as_ref().and_then(|data| data.as_bytes().get(range)).unwrap_or(&[]), dtype))
     }
 
     /// Output `output` of task `task`; it shares the memory of all results.
@@ -244,23 +233,30 @@ impl Many {
         self.apart[at].1.get(output_number(plan, *plan.outputs.get(output)?))
     }
 
-    fn place(&self, task: usize, output: usize) -> Result<(std::ops::Range<usize>, DType, Shape)> {
-        if let Ok(at) = self.failed.binary_search_by_key(&task, |(task, _)| *task) {
-            return Err(self.failed[at].1.clone().into());
+    fn place(&self, task: usize, output: usize) -> Result<(Range<usize>, DType, Shape)> {
+        if let Some(error) = self.failure(task) {
+            return Err(error.clone().into());
         }
         let count = |what, found, expected| Error::Count { what, found, expected };
         let (mut at, bound) = self.layout.get(task).ok_or(count("tasks", task + 1, self.len()))?;
         let plan = bound.prepared.plan();
         let missing = count("outputs", output + 1, self.outputs);
-        let Some(id) = plan.outputs.get(output) else { return Err(missing) };
-        for info in plan.output_buffers() {
-            if info.place == plan.buffer(*id).place {
-                return Ok((at..at + info.bytes(), info.dtype, info.shape));
-            }
-            at += info.bytes().next_multiple_of(RESULT_ALIGN);
-        }
-        Err(missing)
+        let (range, info) = plan.outputs.get(output).and_then(|id| output_place(plan, *id)).ok_or(missing)?;
+        at += range.start;
+        Ok((at..at + range.len(), info.dtype, info.shape))
     }
+}
+
+/// Where an output lies among a task's results.
+pub(crate) fn output_place(plan: &Plan, id: BufferId) -> Option<(Range<usize>, &BufferInfo)> {
+    let mut at = 0;
+    for info in plan.output_buffers() {
+        if info.place == plan.buffer(id).place {
+            return Some((at..at + info.bytes(), info));
+        }
+        at += info.bytes().next_multiple_of(RESULT_ALIGN);
+    }
+    None
 }
 
 /// No tasks.
@@ -273,135 +269,5 @@ impl Default for Many {
 impl std::fmt::Debug for Many {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Many({} tasks, {} outputs each)", self.len(), self.outputs)
-    }
-}
-
-/// Calling a task costs at least this much.
-const TASK_NS: u64 = 40;
-
-/// The bound program of each task. Where all are of one size and there is nothing but their values to read, `inputs`
-/// takes them on the way: a small batch would feel a second walk over the tasks.
-fn layout<'a, T: AsRef<[View<'a>]>>(
-    program: &Arc<Inner>,
-    tasks: &[T],
-    inputs: &mut Inputs<'a>,
-    routed: bool,
-) -> Result<Layout> {
-    if let [first, ..] = tasks {
-        let first = first.as_ref();
-        let lists = program.bound.plain && !routed;
-        if lists {
-            inputs.reserve(tasks.len() * first.len());
-        }
-        let uniform = match first {
-            // Most often: slices of one length.
-            [one] if lists && one.plain().is_some() => {
-                let len = one.len_bytes();
-                tasks.iter().all(|task| match task.as_ref() {
-                    [view] if view.dtype == one.dtype => match view.plain() {
-                        Some(bytes) if bytes.len() == len => {
-                            inputs.push(bytes);
-                            true
-                        }
-                        _ => false,
-                    },
-                    _ => false,
-                })
-            }
-            _ => tasks.iter().map(AsRef::as_ref).all(|values| {
-                if lists {
-                    values.iter().for_each(|view| inputs.push(view.host()));
-                }
-                same_size(first, values)
-            }),
-        };
-        if uniform {
-            return Ok(Layout::Uniform { count: tasks.len(), bound: bound_of(program, first)? });
-        }
-        inputs.clear();
-    }
-    let mut sizes: HashMap<Vec<Shape>, u32> = HashMap::new();
-    let (mut list, mut offsets) = (Vec::with_capacity(tasks.len()), Vec::with_capacity(tasks.len()));
-    let mut bounds: Vec<Arc<Bound>> = Vec::new();
-    let mut shapes = Vec::new();
-    let mut bytes = 0;
-    let mut last: Option<(&[View<'_>], u32)> = None;
-    for task in tasks {
-        let values = task.as_ref();
-        // Tasks of one size come in a row more often than not.
-        let bound = match last {
-            Some((before, bound)) if same_size(before, values) => bound,
-            _ => {
-                task_shapes(program, values, &mut shapes)?;
-                match sizes.get(&shapes) {
-                    Some(&bound) => bound,
-                    None => {
-                        bounds.push(program.at_shapes(&shapes)?);
-                        let bound = bounds.len() as u32 - 1;
-                        sizes.insert(shapes.clone(), bound);
-                        bound
-                    }
-                }
-            }
-        };
-        last = Some((values, bound));
-        list.push(bound);
-        offsets.push(bytes);
-        bytes += bounds[bound as usize].stride;
-    }
-    Ok(Layout::Mixed { tasks: list, offsets, bounds })
-}
-
-/// The bound program of one task's values.
-fn bound_of(program: &Arc<Inner>, values: &[View<'_>]) -> Result<Arc<Bound>> {
-    if program.are_plain(values) {
-        return Ok(program.bound.clone());
-    }
-    let mut shapes = Vec::new();
-    task_shapes(program, values, &mut shapes)?;
-    program.at_shapes(&shapes)
-}
-
-/// The shapes of a task's values.
-fn task_shapes(program: &Inner, values: &[View<'_>], shapes: &mut Vec<Shape>) -> Result<()> {
-    program.check_count(values)?;
-    shapes.clear();
-    for (at, view) in values.iter().enumerate() {
-        shapes.push(task_shape(program, at, view)?);
-    }
-    Ok(())
-}
-
-/// Surely of one size: as many values of the same dtypes, lengths and shapes. Plain slices are the common case.
-#[inline(always)]
-fn same_size(a: &[View<'_>], b: &[View<'_>]) -> bool {
-    let same = |(x, y): (&View<'_>, &View<'_>)| {
-        x.len_bytes() == y.len_bytes()
-            && x.dtype == y.dtype
-            && match (&x.shape, &y.shape) {
-                (None, None) => true,
-                (x, y) => x == y,
-            }
-    };
-    a.len() == b.len() && a.iter().zip(b).all(same)
-}
-
-/// The shape of a task's value: its own, the input's if it has as many elements, or its length on an only axis.
-fn task_shape(program: &Inner, at: usize, view: &View<'_>) -> Result<Shape> {
-    let expected = program.input_shape(at);
-    let dtype = program.input_dtype(at);
-    if view.dtype != dtype {
-        return Err(Error::InputDType { name: program.name(at), expected: dtype, found: view.dtype });
-    }
-    let elems = view.len_bytes() / dtype.size_bytes();
-    match view.shape {
-        Some(shape) => Ok(shape),
-        None if elems == expected.elems() => Ok(expected),
-        None if expected.rank() == 1 => Ok(Shape::new(&[elems])?),
-        None => Err(Error::InputShape {
-            name: program.name(at),
-            expected,
-            found: format!("{elems} elements without a shape (see `View::shaped`)"),
-        }),
     }
 }

@@ -1,4 +1,10 @@
-//! A compiled program: planned once, run again and again with new values, alone or as many tasks at once.
+//! A compiled program: planned once, run again and again with new values, alone or as many tasks at once. `bound` is it at fixed
+//! shapes, `check` looks at values.
+
+mod bound;
+mod check;
+
+pub(crate) use bound::Bound;
 
 use crate::array::{Array, View, ViewMut};
 use crate::batch::{Batch, Into};
@@ -6,14 +12,15 @@ use crate::decision::Decision;
 use crate::engine::Ran;
 use crate::engine::Shared;
 use crate::error::{Error, Result};
-use crate::execute::{self, Views, check_inputs};
+use crate::execute;
 use crate::many::Many;
+use crate::profile::Watch;
 use crate::queue::Queue;
-use crate::route::{self, RunOptions};
-use breakeven_ir::backend::{Prepared, Source, Stop};
-use breakeven_ir::{Buffer, DType, Plan, Shape, Tensor, plan_key};
+use crate::route::{self, Attempt, Outcome, RunOptions};
+use breakeven_ir::backend::Stop;
+use breakeven_ir::{DType, Plan, Shape, Tensor};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// A program with named inputs. Cheap to clone, safe to share between threads.
 ///
@@ -48,104 +55,6 @@ pub(crate) struct Inner {
     sizes: Box<[(DType, usize)]>,
     /// The same program for inputs of other shapes.
     others: Mutex<HashMap<Vec<Shape>, Arc<Bound>>>,
-}
-
-/// A program at fixed shapes.
-pub(crate) struct Bound {
-    pub(crate) prepared: Arc<dyn Prepared>,
-    /// Where each of the plan's inputs comes from.
-    sources: Vec<Origin>,
-    /// Are the plan's inputs exactly the program's, in order?
-    pub(crate) plain: bool,
-    /// Bytes of one task's results among many: see [`Plan::result_stride`].
-    pub(crate) stride: usize,
-}
-
-enum Origin {
-    /// The program's input of this number.
-    Input(usize),
-    /// Data that the program was recorded with.
-    Data(Tensor),
-}
-
-impl Bound {
-    fn new(engine: &Shared, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<Bound> {
-        let (key, leaves) = plan_key(outputs);
-        let prepared = engine.plans.get(key, outputs, &*engine.cpu)?;
-        let sources: Result<Vec<Origin>> = leaves
-            .iter()
-            .map(|leaf| match leaf.as_input() {
-                None => Ok(Origin::Data((*leaf).clone())),
-                Some(input) => inputs
-                    .iter()
-                    .position(|i| i.as_input().is_some_and(|i| std::ptr::eq(i, input)))
-                    .map(Origin::Input)
-                    .ok_or_else(|| breakeven_ir::Error::UnboundInput { name: input.name().into() }.into()),
-            })
-            .collect();
-        let sources = sources?;
-        let in_order = |(at, source): (usize, &Origin)| matches!(source, Origin::Input(i) if *i == at);
-        let plain = sources.len() == inputs.len() && sources.iter().enumerate().all(in_order);
-        let plan = prepared.plan();
-        let stride = plan.result_stride();
-        Ok(Bound { prepared, sources, plain, stride })
-    }
-
-    /// Gives the plan's inputs to `take`, in order.
-    #[inline]
-    pub(crate) fn for_each_input<'a>(&'a self, values: &[View<'a>], mut take: impl FnMut(&'a [u8])) {
-        if self.plain {
-            values.iter().for_each(|view| take(view.host()));
-            return;
-        }
-        for source in &self.sources {
-            match source {
-                Origin::Input(at) => take(values[*at].host()),
-                Origin::Data(tensor) => View::of(tensor).into_iter().for_each(|view| take(view.host())),
-            }
-        }
-    }
-
-    /// Calls `work` with the plan's inputs.
-    pub(crate) fn with_inputs<R>(&self, values: &[View<'_>], work: impl FnOnce(&[&[u8]]) -> R) -> R {
-        if self.plain {
-            return execute::with_bytes(values, work);
-        }
-        execute::with_bytes(&self.views(values), work)
-    }
-
-    /// Calls `work` with the plan's inputs, from the bytes of the program's.
-    pub(crate) fn with_plan_inputs<R>(&self, values: &[&[u8]], work: impl FnOnce(&[&[u8]]) -> R) -> R {
-        let mut inputs: Vec<&[u8]> = Vec::with_capacity(self.sources.len());
-        for source in &self.sources {
-            inputs.push(match source {
-                Origin::Input(at) => values[*at],
-                Origin::Data(tensor) => tensor.as_data().map_or(&[][..], |data| data.as_bytes()),
-            });
-        }
-        work(&inputs)
-    }
-
-    /// The plan's inputs, from memory of the program's.
-    pub(crate) fn plan_sources<'a>(&'a self, values: &'a [Buffer]) -> Vec<Source<'a>> {
-        let source = |source: &'a Origin| match source {
-            Origin::Input(at) => Source::Shared(&values[*at]),
-            Origin::Data(tensor) => tensor.as_data().map_or(Source::Bytes(&[]), Source::Shared),
-        };
-        self.sources.iter().map(source).collect()
-    }
-
-    /// The plan's inputs.
-    pub(crate) fn views<'a>(&'a self, values: &[View<'a>]) -> Views<'a> {
-        let mut views = Views::with_capacity(self.sources.len());
-        for source in &self.sources {
-            match source {
-                Origin::Input(at) => views.push(values[*at]),
-                Origin::Data(tensor) => views.extend(View::of(tensor)),
-            }
-        }
-        views
-    }
 }
 
 impl Program {
@@ -187,13 +96,31 @@ impl Program {
     /// Computes the outputs for these values. Allocates nothing but the outputs, which come from the engine's pool.
     pub fn run(&self, values: &[View<'_>]) -> Result<Vec<Array>> {
         let inner = &*self.inner;
+        let mut watch = Watch::begin(&inner.engine);
         inner.check(values)?;
-        if inner.engine.is_routed(&*inner.bound.prepared, 1) || values.iter().any(|view| view.is_elsewhere()) {
-            let mut batch = self.batch(values);
-            return Ok(route::run(&inner.engine, &RunOptions::default(), &mut batch)?.0);
+        let bound = &*inner.bound;
+        if inner.engine.is_routed(&*bound.prepared, 1) || values.iter().any(|view| view.is_elsewhere()) {
+            return Ok(self.run_routed(watch, &RunOptions::default(), &mut self.batch(values))?.0);
         }
+        watch.planned();
         let blocks = inner.engine.cpu.blocks();
-        inner.bound.with_inputs(values, |inputs| execute::run(&*inner.bound.prepared, blocks, inputs, None))
+        let done = bound.with_inputs(values, |inputs| execute::run(&*bound.prepared, blocks, inputs, None))?;
+        watch.done_on_cpu(&inner.engine, bound.prepared.plan(), 1, bound.outputs());
+        Ok(done)
+    }
+
+    /// Runs a batch of the program's own sizes where it pays, or where it is told to.
+    fn run_routed<A: Attempt>(
+        &self,
+        mut watch: Watch,
+        options: &RunOptions,
+        batch: &mut A,
+    ) -> Result<(A::Output, Outcome)> {
+        let (engine, bound) = (&self.inner.engine, &self.inner.bound);
+        watch.open(bound.prepared.plan(), bound.outputs());
+        let done = route::run(engine, options, batch);
+        watch.routed(engine, bound.prepared.plan(), 1, &done);
+        done
     }
 
     /// Computes the outputs where `options` say, and tells where that was and why.
@@ -211,25 +138,31 @@ impl Program {
     /// # Ok::<(), breakeven::Error>(())
     /// ```
     pub fn run_with(&self, values: &[View<'_>], options: &RunOptions) -> Result<Ran> {
+        let watch = Watch::begin(&self.inner.engine);
         self.inner.check(values)?;
         let mut batch = self.batch(values);
-        let (outputs, outcome) = route::run(&self.inner.engine, options, &mut batch)?;
+        let (outputs, outcome) = self.run_routed(watch, options, &mut batch)?;
         Ok(Ran { outputs, decision: outcome.decision(&self.inner.engine, &batch) })
     }
 
     /// As [`Program::run_with`], unless it is told to stop.
     pub(crate) fn run_until(&self, values: &[View<'_>], options: &RunOptions, stop: &Stop) -> Result<Ran> {
+        let watch = Watch::begin(&self.inner.engine);
         let mut batch = Batch { stop: Some(stop), ..self.batch(values) };
-        let (outputs, outcome) = route::run(&self.inner.engine, options, &mut batch)?;
+        let (outputs, outcome) = self.run_routed(watch, options, &mut batch)?;
         Ok(Ran { outputs, decision: outcome.decision(&self.inner.engine, &batch) })
     }
 
     /// Values that fit, on the CPU, unless it is told to stop.
     pub(crate) fn run_here(&self, values: &[View<'_>], stop: &Stop) -> Result<Vec<Array>> {
+        let mut watch = Watch::begin(&self.inner.engine);
         let bound = &self.inner.bound;
         values.iter().try_for_each(View::fetch)?;
+        watch.planned();
         let blocks = self.inner.engine.cpu.blocks();
-        bound.with_inputs(values, |inputs| execute::run(&*bound.prepared, blocks, inputs, Some(stop)))
+        let done = bound.with_inputs(values, |inputs| execute::run(&*bound.prepared, blocks, inputs, Some(stop)))?;
+        watch.done_on_cpu(&self.inner.engine, bound.prepared.plan(), 1, bound.outputs());
+        Ok(done)
     }
 
     fn batch<'a>(&'a self, values: &[View<'a>]) -> Batch<'a> {
@@ -256,6 +189,7 @@ impl Program {
     /// Computes the outputs into memory that exists. Allocates nothing.
     pub fn run_into(&self, values: &[View<'_>], outputs: &mut [ViewMut<'_>]) -> Result<()> {
         let inner = &*self.inner;
+        let mut watch = Watch::begin(&inner.engine);
         inner.check(values)?;
         let plan = inner.bound.prepared.plan();
         if outputs.len() != plan.outputs.len() {
@@ -273,13 +207,14 @@ impl Program {
         }
         if inner.engine.is_routed(&*inner.bound.prepared, 1) || values.iter().any(|view| view.is_elsewhere()) {
             let batch = self.batch(values);
-            route::run(&inner.engine, &RunOptions::default(), &mut Into { batch, outputs })?;
+            self.run_routed(watch, &RunOptions::default(), &mut Into { batch, outputs })?;
             return Ok(());
         }
-        let blocks = inner.engine.cpu.blocks();
-        inner
-            .bound
-            .with_inputs(values, |inputs| execute::run_into(&*inner.bound.prepared, blocks, inputs, outputs, None))
+        watch.planned();
+        let (bound, blocks) = (&*inner.bound, inner.engine.cpu.blocks());
+        bound.with_inputs(values, |inputs| execute::run_into(&*bound.prepared, blocks, inputs, outputs, None))?;
+        watch.done_on_cpu(&inner.engine, plan, 1, bound.outputs());
+        Ok(())
     }
 
     /// Computes any number of tasks, of different sizes, as one batch. Each task is a list of values in the order of
@@ -350,111 +285,3 @@ impl std::fmt::Debug for Program {
         write!(f, "Program({} -> {} outputs)", names.join(", "), self.inner.outputs.len())
     }
 }
-
-impl Inner {
-    pub(crate) fn name(&self, at: usize) -> String {
-        self.inputs[at].as_input().map_or(String::new(), |i| i.name().into())
-    }
-
-    pub(crate) fn input_shape(&self, at: usize) -> Shape {
-        self.inputs[at].shape()
-    }
-
-    pub(crate) fn input_dtype(&self, at: usize) -> DType {
-        self.inputs[at].dtype()
-    }
-
-    /// Are these values plain slices of the program's own sizes? They are the common case.
-    pub(crate) fn are_plain(&self, values: &[View<'_>]) -> bool {
-        let plain = |(view, (dtype, bytes)): (&View<'_>, &(DType, usize))| {
-            view.shape.is_none() && view.dtype == *dtype && view.len_bytes() == *bytes
-        };
-        values.len() == self.sizes.len() && values.iter().zip(&self.sizes).all(plain)
-    }
-
-    /// Are these values of the program's own dtypes and shapes?
-    fn check(&self, values: &[View<'_>]) -> Result<()> {
-        if self.are_plain(values) {
-            return Ok(());
-        }
-        self.check_count(values)?;
-        if self.bound.plain {
-            return check_inputs(self.bound.prepared.plan(), values, |at| self.name(at));
-        }
-        for (at, (view, input)) in values.iter().zip(&self.inputs).enumerate() {
-            let info = breakeven_ir::plan::BufferInfo {
-                dtype: input.dtype(),
-                shape: input.shape(),
-                place: breakeven_ir::plan::Place::Input(at),
-            };
-            let one = Plan { buffers: vec![info], kernels: vec![], inputs: 1, outputs: vec![], scratch_bytes: 0 };
-            check_inputs(&one, &[*view], |_| self.name(at))?;
-        }
-        Ok(())
-    }
-
-    pub(crate) fn check_count(&self, values: &[View<'_>]) -> Result<()> {
-        self.check_number(values.len())
-    }
-
-    fn check_number(&self, found: usize) -> Result<()> {
-        if found != self.inputs.len() {
-            return Err(Error::Count { what: "values", found, expected: self.inputs.len() });
-        }
-        Ok(())
-    }
-
-    /// Are these values data, as many as there are inputs, and of their dtypes? They may be of other shapes.
-    pub(crate) fn check_kinds(&self, values: &[Tensor]) -> Result<()> {
-        self.check_number(values.len())?;
-        for (at, (value, (dtype, _))) in values.iter().zip(&self.sizes).enumerate() {
-            if value.as_data().is_none() {
-                return Err(Error::NoData { name: self.name(at) });
-            }
-            if value.dtype() != *dtype {
-                return Err(Error::InputDType { name: self.name(at), expected: *dtype, found: value.dtype() });
-            }
-        }
-        Ok(())
-    }
-
-    /// Are these values of the program's own shapes?
-    pub(crate) fn fits(&self, values: &[View<'_>]) -> bool {
-        let fits = |(view, input): (&View<'_>, &Tensor)| view.shape.is_none_or(|shape| shape == input.shape());
-        values.iter().zip(&self.inputs).all(fits)
-    }
-
-    pub(crate) fn input_count(&self) -> usize {
-        self.inputs.len()
-    }
-
-    pub(crate) fn input_bytes(&self, at: usize) -> usize {
-        self.sizes[at].1
-    }
-
-    /// The program at these input shapes.
-    pub(crate) fn at_shapes(&self, shapes: &[Shape]) -> Result<Arc<Bound>> {
-        if self.inputs.iter().zip(shapes).all(|(input, shape)| input.shape() == *shape) {
-            return Ok(self.bound.clone());
-        }
-        let lock = || self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bound) = lock().get(shapes) {
-            return Ok(bound.clone());
-        }
-        fn refs(list: &[Tensor]) -> Vec<&Tensor> {
-            list.iter().collect()
-        }
-        let (inputs, outputs) = Tensor::with_input_shapes(&refs(&self.outputs), &refs(&self.inputs), shapes)?;
-        let bound = Arc::new(Bound::new(&self.engine, &refs(&inputs), &refs(&outputs))?);
-        let mut others = lock();
-        // Tasks come in few sizes or in endless ones: in that case remembering them all would only fill memory.
-        if others.len() >= MAX_SHAPES {
-            others.clear();
-        }
-        others.insert(shapes.to_vec(), bound.clone());
-        Ok(bound)
-    }
-}
-
-/// Shapes that one program remembers.
-const MAX_SHAPES: usize = 4096;

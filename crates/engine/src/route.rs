@@ -3,12 +3,17 @@
 //! A device that fails costs time, never a result: the next one, and at last the CPU, computes the same batch from the
 //! same host inputs. Only where failing was asked for (`strict`) does a fault reach the caller.
 
+mod outcome;
+
+pub(crate) use outcome::{OnCpu, Outcome, cpu_reason, duration, queue_reason, single};
+
 use crate::config::Device;
-use crate::decision::{Decision, Predicted};
 use crate::devices::Slot;
+use crate::divided::Part;
 use crate::engine::Shared;
 use crate::error::{Error, Result};
-use crate::router::{BOTH, CUT, Choice, DEVICES, Halves, MOST, Objective, Routed, Why};
+use crate::profile::mark;
+use crate::router::{Choice, DEVICES, Halves, Objective, Routed, SEVERAL};
 use breakeven_ir::Plan;
 use breakeven_ir::backend::{Prepared, Timings};
 use breakeven_ir::plan::Cut;
@@ -55,7 +60,7 @@ pub(crate) trait Attempt {
     fn tasks(&self) -> usize {
         1
     }
-    /// In which ways it can be divided, as bits: [`CUT`], and [`BOTH`] if devices may work `at_once`.
+    /// In which ways it can be divided, as bits: [`CUT`](crate::router::CUT), and [`SEVERAL`] if devices may work `at_once`.
     fn divides(&self, at_once: bool) -> u32 {
         let _ = at_once;
         0
@@ -70,10 +75,9 @@ pub(crate) trait Attempt {
         let _ = (cut, front, back);
         None
     }
-    /// A device has this share of its tasks or rows, the CPU the others, both at once. `None` if it can't be divided, or
-    /// not yet.
-    fn on_both(&mut self, slot: &Slot, share: f64) -> Option<Result<(Self::Output, Timings), Error>> {
-        let _ = (slot, share);
+    /// Each of these has its part of the tasks or rows, all at once. `None` if it can't be divided, or not yet.
+    fn on_several(&mut self, parts: &[Part<'_>]) -> Option<Result<(Self::Output, Timings), Error>> {
+        let _ = parts;
         None
     }
     /// Why a device did not do its part of a batch that is done, because the CPU did that, too.
@@ -84,18 +88,6 @@ pub(crate) trait Attempt {
     fn resident_bytes(&self, _device: &str) -> u64 {
         0
     }
-}
-
-/// How a batch went; a [`Decision`] can be made of it.
-pub(crate) struct Outcome {
-    /// 0 is the CPU, 1 is `gpu:0`.
-    device: usize,
-    wish: Device,
-    choice: Option<Choice>,
-    actual_ns: u64,
-    timings: Timings,
-    fallbacks: u32,
-    faults: Vec<String>,
 }
 
 /// Runs a batch where it is wished for, and elsewhere if that fails.
@@ -118,8 +110,10 @@ fn run_where_it_pays<A: Attempt>(
     let mut outcome = Outcome::new(wish);
     let router = &engine.router;
     if !router.is_open() {
+        let from = mark();
         let (output, timings) = batch.on_cpu()?;
-        return Ok((output, Outcome { actual_ns: ns(start), timings, ..outcome }));
+        let attempt = (from, mark());
+        return Ok((output, Outcome { actual_ns: between(start, Instant::now()), timings, attempt, ..outcome }));
     }
     let routed = router.routed(batch.plan(), batch.tasks());
     let open = |device: usize| engine.devices.opened(device - 1).filter(|slot| slot.is_usable());
@@ -137,10 +131,13 @@ fn run_where_it_pays<A: Attempt>(
     };
     let choice = router.choose(&routed, usable, objective, resident, wait_ns);
     outcome.choice = Some(choice);
+    let from = mark();
     if choice.device >= DEVICES {
-        match run_on_two(engine, &routed, &choice, batch) {
+        match run_divided(engine, &routed, &choice, batch) {
             Some(Ok((output, timings))) => {
-                let actual_ns = if timings.total_ns > 0 { timings.total_ns } else { ns(start) };
+                let done = Instant::now();
+                outcome.attempt = (from, mark());
+                let actual_ns = if timings.total_ns > 0 { timings.total_ns } else { between(start, done) };
                 if let Some(fault) = batch.take_fault() {
                     // The device is left alone for a while; what the batch took says nothing about either.
                     router.learn(&routed, &choice, 0, actual_ns, true);
@@ -164,7 +161,9 @@ fn run_where_it_pays<A: Attempt>(
         } else {
             match batch.on(slot) {
                 Ok((output, timings)) => {
-                    let actual_ns = if slot.backend.is_simulated() { timings.total_ns } else { ns(start) };
+                    let done = Instant::now();
+                    outcome.attempt = (from, mark());
+                    let actual_ns = if slot.backend.is_simulated() { timings.total_ns } else { between(start, done) };
                     router.learn(&routed, &choice, choice.device, actual_ns, timings.created > 0);
                     return Ok((output, Outcome { device: choice.device, actual_ns, timings, ..outcome }));
                 }
@@ -176,14 +175,15 @@ fn run_where_it_pays<A: Attempt>(
             }
         }
     }
-    let begun = Instant::now();
+    let (from, begun) = (mark(), Instant::now());
     let (output, timings) = batch.on_cpu()?;
-    router.learn(&routed, &choice, 0, ns(begun), false);
-    Ok((output, Outcome { actual_ns: ns(start), timings, ..outcome }))
+    let (done, to) = (Instant::now(), mark());
+    router.learn(&routed, &choice, 0, between(begun, done), false);
+    Ok((output, Outcome { actual_ns: between(start, done), timings, attempt: (from, to), ..outcome }))
 }
 
-/// On two devices, one after the other or both at once. The time of simulated ones is told, and comes back as the total.
-fn run_on_two<A: Attempt>(
+/// On several devices, one after the other or at once. The time of simulated ones is told, and comes back as the total.
+fn run_divided<A: Attempt>(
     engine: &Shared,
     routed: &Routed,
     choice: &Choice,
@@ -191,8 +191,13 @@ fn run_on_two<A: Attempt>(
 ) -> Option<Result<(A::Output, Timings)>> {
     let slot =
         |device: usize| device.checked_sub(1).and_then(|number| engine.devices.opened(number)).map(|slot| &**slot);
-    if choice.device == BOTH {
-        return batch.on_both(slot(choice.share.0)?, choice.share.1);
+    if choice.device == SEVERAL {
+        let mut parts = Vec::with_capacity(DEVICES);
+        for device in (1..DEVICES).chain([0]).filter(|device| choice.shares[*device] > 0.0) {
+            let slot = if device == 0 { None } else { Some(slot(device)?) };
+            parts.push(Part { slot, share: choice.shares[device] });
+        }
+        return batch.on_several(&parts);
     }
     let Halves { cut, front, back } = engine.router.halves(routed)?;
     batch.on_halves(&cut, slot(front), slot(back))
@@ -231,9 +236,12 @@ fn run_as_told<A: Attempt>(
             outcome.faults.push(format!("{id}: its pipelines are still being made"));
             continue;
         }
+        let from = mark();
         match batch.on(slot) {
             Ok((output, timings)) => {
-                let actual_ns = if slot.backend.is_simulated() { timings.total_ns } else { ns(start) };
+                let done = Instant::now();
+                outcome.attempt = (from, mark());
+                let actual_ns = if slot.backend.is_simulated() { timings.total_ns } else { between(start, done) };
                 if timings.created == 0 && batch.resident_bytes(id) == 0 {
                     hear(engine, batch, number + 1, actual_ns);
                 }
@@ -250,10 +258,11 @@ fn run_as_told<A: Attempt>(
             }
         }
     }
-    let begun = Instant::now();
+    let (from, begun) = (mark(), Instant::now());
     let (output, timings) = batch.on_cpu()?;
-    hear(engine, batch, 0, ns(begun));
-    Ok((output, Outcome { actual_ns: ns(start), timings, ..outcome }))
+    let (done, to) = (Instant::now(), mark());
+    hear(engine, batch, 0, between(begun, done));
+    Ok((output, Outcome { actual_ns: between(start, done), timings, attempt: (from, to), ..outcome }))
 }
 
 /// A batch that was placed by its caller teaches what such batches take, too.
@@ -263,123 +272,6 @@ fn hear<A: Attempt>(engine: &Shared, batch: &A, device: usize, actual_ns: u64) {
     }
 }
 
-fn ns(start: Instant) -> u64 {
-    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
-}
-
-impl Outcome {
-    fn new(wish: Device) -> Outcome {
-        Outcome {
-            device: 0,
-            wish,
-            choice: None,
-            actual_ns: 0,
-            timings: Timings::default(),
-            fallbacks: 0,
-            faults: Vec::new(),
-        }
-    }
-
-    /// The record of it.
-    pub(crate) fn decision<A: Attempt>(self, engine: &Shared, batch: &A) -> Decision {
-        let share = self.choice.map_or(0, |choice| choice.share.0);
-        let halves = || {
-            let routed = engine.router.routed(batch.plan(), batch.tasks());
-            engine.router.halves(&routed).map_or(String::new(), |h| format!("{}+{}", single(h.front), single(h.back)))
-        };
-        let id = |device: usize| match device {
-            CUT => halves(),
-            BOTH => format!("cpu+{}", single(share)),
-            device => single(device),
-        };
-        let predicted = self.choice.iter().flat_map(|choice| {
-            let known = (0..MOST).filter(|device| choice.expected_ns[*device] > 0);
-            known.map(|device| Predicted {
-                device: id(device),
-                expected_ns: choice.expected_ns[device],
-                parts: choice.predicted[device],
-                measured: choice.measured >> device & 1 == 1,
-            })
-        });
-        let predicted: Vec<Predicted> = predicted.collect();
-        let slot = self.device.checked_sub(1).and_then(|number| engine.devices.opened(number));
-        // It has just run, so it is there.
-        let ready = batch.prepared(slot.map(|slot| &**slot));
-        let (kernels, kernel_ns) = ready.map_or((0, Vec::new()), |p| (p.plan().kernels.len(), p.kernel_ns()));
-        Decision {
-            device: id(self.device),
-            reason: self.reason(&predicted),
-            regret_ns: self.regret_ns(&predicted),
-            predicted,
-            actual_ns: self.actual_ns,
-            kernels,
-            kernel_ns,
-            timings: self.timings,
-            fallbacks: self.fallbacks,
-            faults: self.faults,
-        }
-    }
-
-    /// What it took longer than the best other device took lately, where that is known.
-    fn regret_ns(&self, predicted: &[Predicted]) -> Option<u64> {
-        let choice = self.choice.as_ref()?;
-        let others = (0..MOST).filter(|device| *device != self.device && choice.measured >> device & 1 == 1);
-        let best = others.map(|device| choice.expected_ns[device]).min()?;
-        (!predicted.is_empty()).then(|| self.actual_ns.saturating_sub(best))
-    }
-
-    fn reason(&self, predicted: &[Predicted]) -> String {
-        let trouble = || self.faults.join("; ");
-        let Some(choice) = &self.choice else {
-            return match (self.wish, self.device, self.faults.is_empty()) {
-                (Device::Auto | Device::All, ..) => UNMEASURED.to_owned(),
-                (wish, _, true) => format!("{wish} was asked for"),
-                (wish, 0, false) => format!("{wish} was asked for, but {}", trouble()),
-                (wish, _, false) if self.fallbacks == 0 => format!("{wish} was asked for"),
-                (wish, _, false) => format!("{wish} was asked for, and others failed: {}", trouble()),
-            };
-        };
-        if !self.faults.is_empty() {
-            return match choice.device {
-                CUT | BOTH => format!("two devices were chosen, but {}", trouble()),
-                device => format!("{} was chosen, but {}", single(device), trouble()),
-            };
-        }
-        let times: Vec<String> = predicted
-            .iter()
-            .map(|p| {
-                let how = if p.measured { "takes" } else { "would take" };
-                format!("{} {how} {}", p.device, duration(p.expected_ns))
-            })
-            .collect();
-        let times = times.join(", ");
-        match choice.why {
-            Why::OnlyCpu => "no other device is usable now".to_owned(),
-            Why::Cheapest => format!("expected to be done first: {times}"),
-            Why::Stays => format!("another device is not better by enough to move: {times}"),
-            Why::Explores => format!("to see what it takes there now: {times}"),
-        }
-    }
-}
-
-/// The id of a device.
-pub(crate) fn single(device: usize) -> String {
-    match device.checked_sub(1) {
-        None => "cpu".to_owned(),
-        Some(number) => format!("gpu:{number}"),
-    }
-}
-
-/// Why the CPU serves a batch that was left to us.
-const UNMEASURED: &str =
-    "no GPU has been measured on this machine, so none can be known to pay (`breakeven scan` measures)";
-
-/// A time in words.
-fn duration(ns: u64) -> String {
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
-        _ => format!("{:.2} s", ns as f64 / 1e9),
-    }
+fn between(start: Instant, end: Instant) -> u64 {
+    u64::try_from(end.saturating_duration_since(start).as_nanos()).unwrap_or(u64::MAX)
 }

@@ -5,14 +5,14 @@
 //! uncontended locks and allocates nothing.
 
 mod bias;
+mod divide;
 mod home;
 mod key;
 mod learn;
 mod rows;
-mod two;
 
-pub(crate) use rows::{ByRows, RowParts};
-pub(crate) use two::Halves;
+pub(crate) use divide::{Halves, Shares};
+pub(crate) use rows::ByRows;
 
 use crate::cost::history::History;
 use crate::cost::{Costs, Prediction, Work};
@@ -39,9 +39,9 @@ pub(crate) const DEVICES: usize = 6;
 /// The number under which a plan's two halves on two devices are a device of their own: with a prediction, a history,
 /// and all that follows from it.
 pub(crate) const CUT: usize = DEVICES;
-/// The number under which the CPU and a device at once, each with a share of the tasks or of the rows, are a device of
-/// their own.
-pub(crate) const BOTH: usize = DEVICES + 1;
+/// The number under which several devices at once, each with a share of the tasks or of the rows, are a device of their
+/// own.
+pub(crate) const SEVERAL: usize = DEVICES + 1;
 /// All of them.
 pub(crate) const MOST: usize = DEVICES + 2;
 /// A device that failed for a plan again and again is tried after this many batches at the latest.
@@ -97,8 +97,8 @@ pub(crate) struct Choice {
     pub(crate) measured: u32,
     /// What the model said, before anything was learned from this plan's own batches.
     pub(crate) predicted: [Prediction; MOST],
-    /// The device that shares with the CPU, and its share of the tasks or of the rows.
-    pub(crate) share: (usize, f64),
+    /// What each device has of the tasks or of the rows, if they are shared.
+    pub(crate) shares: Shares,
 }
 
 /// A plan on its way to devices.
@@ -112,7 +112,7 @@ pub(crate) struct Routed {
     /// One more than the version of the costs at which the CPU was found to be beyond doubt.
     settled: AtomicU64,
     /// The plan cut at every edge, when first asked for.
-    edges: OnceLock<Vec<two::Edge>>,
+    edges: OnceLock<Vec<divide::Edge>>,
     /// How its rows can be shared, when first asked for.
     by_rows: OnceLock<Option<ByRows>>,
     state: Mutex<State>,
@@ -263,14 +263,14 @@ impl Router {
             expected_ns: [0; MOST],
             measured: 0,
             predicted: [Prediction::default(); MOST],
-            share: (0, 0.0),
+            shares: divide::NOBODY,
         };
         let biases = lock(&self.biases);
         let mut best = (0, u64::MAX);
         for device in 0..MOST {
             let is_usable = |device: usize| device == 0 || usable >> device & 1 == 1;
-            if device == BOTH && is_usable(BOTH) {
-                choice.share = self.share(routed, &mut state, &choice, &resident);
+            if device == SEVERAL && is_usable(SEVERAL) {
+                choice.shares = self.share(routed, &mut state, &choice, &resident);
             }
             if state.sides[device].away_until > state.batches {
                 continue;
@@ -279,7 +279,7 @@ impl Router {
                 (CUT, halves) => {
                     is_usable(CUT) && halves.as_ref().is_some_and(|h| is_usable(h.front) && is_usable(h.back))
                 }
-                (BOTH, _) => is_usable(BOTH) && choice.share.0 > 0,
+                (SEVERAL, _) => is_usable(SEVERAL) && choice.shares != divide::NOBODY,
                 (device, _) => is_usable(device),
             };
             if !may {

@@ -1,5 +1,5 @@
-//! A batch of many rows on the CPU and another device at once: its inputs, two plans and memory for the results enter;
-//! each side writes its rows.
+//! A batch of many rows on several devices at once: its inputs, who has which share and memory for the results enter; each
+//! side writes its rows.
 //!
 //! Rows of an input are a part of its bytes, so that nothing is copied to divide it. A device that fails costs no
 //! result: the CPU computes its rows, too.
@@ -8,9 +8,10 @@ use crate::array::{Array, View};
 use crate::batch::Batch;
 use crate::calibrate::slow_down;
 use crate::devices::Slot;
+use crate::divided::{Part, Working};
 use crate::error::Result;
 use crate::execute;
-use crate::router::{ByRows, RowParts};
+use crate::router::ByRows;
 use crate::verify;
 use breakeven_cpu::Block;
 use breakeven_ir::backend::{Prepared, RunError, Source, Timings};
@@ -19,17 +20,21 @@ use breakeven_ir::{Buffer, HostBytes};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How a batch went on both sides.
+/// How a batch went on all sides.
 pub(crate) struct Shared {
     pub(crate) timings: Timings,
-    /// Why the device's rows are the CPU's work after all.
+    /// Why some device's rows are the CPU's work after all.
     pub(crate) fault: Option<String>,
 }
 
-/// Both sides' plans, made ready.
-struct Sides {
-    there: Arc<dyn Prepared>,
-    here: Arc<dyn Prepared>,
+/// One device's rows: what computes them, from what, and where to.
+struct Side<'b> {
+    /// `None` is the CPU.
+    slot: Option<&'b Slot>,
+    plan: Arc<Plan>,
+    prepared: Arc<dyn Prepared>,
+    sources: Vec<Source<'b>>,
+    outputs: Vec<&'b mut [u8]>,
 }
 
 impl Batch<'_> {
@@ -47,9 +52,8 @@ impl Batch<'_> {
         routed.by_rows().is_some_and(|by_rows| !is_cut(by_rows))
     }
 
-    /// A device has this share of the rows, the CPU the others, each into fresh memory. `None` if that can't be, or not
-    /// yet.
-    pub(crate) fn run_rows(&self, slot: &Slot, share: f64) -> Option<Result<(Vec<Array>, Shared)>> {
+    /// Each has its rows, and puts results into fresh memory. `None` if that can't be, or not yet.
+    pub(crate) fn run_rows(&self, parts: &[Part<'_>]) -> Option<Result<(Vec<Array>, Shared)>> {
         let plan = self.prepared.plan();
         let run = || {
             let blocks = self.engine.cpu.blocks();
@@ -57,7 +61,7 @@ impl Batch<'_> {
                 plan.output_buffers().map(|info| blocks.take(info.bytes())).collect();
             let mut taken = taken?;
             let mut slices: Vec<&mut [u8]> = taken.iter_mut().map(Block::as_mut_bytes).collect();
-            let Some(shared) = self.run_rows_into(slot, share, &mut slices) else { return Ok(None) };
+            let Some(shared) = self.run_rows_into(parts, &mut slices) else { return Ok(None) };
             let shared = shared?;
             let buffer = |block: Block| Buffer::new(Arc::new(block) as Arc<dyn HostBytes>);
             let made: Vec<Buffer> = taken.into_iter().map(buffer).collect();
@@ -67,97 +71,109 @@ impl Batch<'_> {
     }
 
     /// As [`Batch::run_rows`], into memory for each of the plan's output buffers.
-    pub(crate) fn run_rows_into(&self, slot: &Slot, share: f64, outputs: &mut [&mut [u8]]) -> Option<Result<Shared>> {
-        let plan = self.prepared.plan();
-        let routed = self.engine.router.routed(plan, 1);
+    pub(crate) fn run_rows_into(&self, parts: &[Part<'_>], outputs: &mut [&mut [u8]]) -> Option<Result<Shared>> {
+        let routed = self.engine.router.routed(self.prepared.plan(), 1);
         let by_rows = routed.by_rows()?;
-        let parts = by_rows.parts(plan, share)?;
-        // Made ready first, and kept: that is no part of what a batch takes.
-        let sides = match self.sides(slot, &parts) {
-            Ok(sides) if !sides.there.is_ready() => return None,
-            Ok(sides) => sides,
-            Err(error) => return Some(Err(error)),
+        let mut run = || {
+            self.views.iter().try_for_each(View::fetch)?;
+            let Some(sides) = self.sides(by_rows, parts, outputs)? else { return Ok(None) };
+            self.on_all_sides(sides).map(Some)
         };
-        Some(self.on_both_sides(slot, by_rows, &parts, &sides, outputs))
+        run().transpose()
     }
 
-    fn sides(&self, slot: &Slot, parts: &RowParts) -> Result<Sides> {
-        let here = self.engine.plans.half(&parts.here, &*self.engine.cpu)?;
-        Ok(Sides { there: slot.ready(&parts.there)?, here })
-    }
-
-    fn on_both_sides(
-        &self,
-        slot: &Slot,
+    /// Each one's plan, made ready, and its rows of the inputs and outputs. `None` if some plan can't be had, or not yet.
+    fn sides<'b>(
+        &'b self,
         by_rows: &ByRows,
-        parts: &RowParts,
-        sides: &Sides,
-        outputs: &mut [&mut [u8]],
-    ) -> Result<Shared> {
-        self.views.iter().try_for_each(View::fetch)?;
-        let plan = self.prepared.plan();
-        let first = |info: &BufferInfo| info.bytes() / by_rows.rows.count * parts.count;
-        let (mut sources, mut inputs) = (Vec::new(), Vec::new());
-        for ((view, info), cut) in self.views.iter().zip(plan.input_infos()).zip(&by_rows.rows.cut_inputs) {
-            let host = view.host();
-            let halves = if *cut { host.split_at_checked(first(info)) } else { Some((host, host)) };
-            let Some((theirs, ours)) = halves else {
-                return Err(RunError::Stale { device: slot.backend.id().into() }.into());
+        parts: &[Part<'b>],
+        outputs: &'b mut [&mut [u8]],
+    ) -> Result<Option<Vec<Side<'b>>>> {
+        let whole = self.prepared.plan();
+        let mut outputs: Vec<&'b mut [u8]> = outputs.iter_mut().map(|output| &mut **output).collect();
+        let (mut sides, mut first) = (Vec::with_capacity(parts.len()), 0);
+        for (part, count) in parts.iter().zip(by_rows.counts(parts.iter().map(|part| part.share))) {
+            let Some(plan) = by_rows.plan(whole, count) else { return Ok(None) };
+            // Made ready first, and kept: that is no part of what a batch takes.
+            let prepared = match part.slot {
+                Some(slot) => slot.ready(&plan)?,
+                None => self.engine.plans.half(&plan, &*self.engine.cpu)?,
             };
-            // What is needed whole may lie there.
-            sources.push(if *cut { Source::Bytes(theirs) } else { view.source() });
-            inputs.push(ours);
+            if !prepared.is_ready() {
+                return Ok(None);
+            }
+            let bytes = |info: &BufferInfo, rows: usize| info.bytes() / by_rows.rows.count * rows;
+            let mut sources = Vec::with_capacity(self.views.len());
+            for ((view, info), cut) in self.views.iter().zip(whole.input_infos()).zip(&by_rows.rows.cut_inputs) {
+                // What is needed whole may lie there.
+                sources.push(match (cut, view.host().get(bytes(info, first)..bytes(info, first + count))) {
+                    (false, _) => view.source(),
+                    (true, Some(rows)) => Source::Bytes(rows),
+                    (true, None) => return Err(RunError::Stale { device: "cpu".into() }.into()),
+                });
+            }
+            let cut = |(output, info): (&mut &'b mut [u8], &BufferInfo)| {
+                let (own, others) = std::mem::take(output).split_at_mut(bytes(info, count));
+                *output = others;
+                own
+            };
+            let outputs = outputs.iter_mut().zip(whole.output_buffers()).map(cut).collect();
+            sides.push(Side { slot: part.slot, plan, prepared, sources, outputs });
+            first += count;
         }
-        let (mut theirs, mut ours) = (Vec::new(), Vec::new());
-        for (output, info) in outputs.iter_mut().zip(plan.output_buffers()) {
-            let (first, others) = output.split_at_mut(first(info));
-            theirs.push(first);
-            ours.push(others);
-        }
+        Ok(Some(sides))
+    }
+
+    fn on_all_sides(&self, mut sides: Vec<Side<'_>>) -> Result<Shared> {
         let begun = Instant::now();
-        let (outcome, done, cpu_ns) = std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().name("breakeven rows".into());
-            let device = thread.spawn_scoped(scope, || run_there(&*sides.there, &sources, &mut theirs));
-            let done = sides.here.run(&inputs, &mut ours, true);
-            slow_down(begun, self.engine.config.slow_cpu);
+        let (there, done, cpu_ns) = std::thread::scope(|scope| {
+            let (mut working, mut here) = (Vec::new(), None);
+            for side in &mut sides {
+                let Some(slot) = side.slot else {
+                    here = Some(side);
+                    continue;
+                };
+                working.push(Working::begin(scope, slot, || side.run_there()));
+            }
+            let done: Result<(), RunError> = here.map_or(Ok(()), |side| {
+                side.run_here(&*side.prepared.clone())?;
+                slow_down(begun, self.engine.config.slow_cpu);
+                Ok(())
+            });
             let cpu_ns = ns(begun);
-            let outcome = match device.map(std::thread::ScopedJoinHandle::join) {
-                Ok(Ok(outcome)) => outcome.map_err(|error| error.to_string()),
-                // The driver's, and nothing of ours is lost.
-                Ok(Err(_)) => Err(format!("{}: its driver has panicked", slot.backend.id())),
-                Err(error) => Err(format!("{}: there is no thread to wait for it: {error}", slot.backend.id())),
-            };
-            (outcome, done, cpu_ns)
+            let there: Vec<_> = working.into_iter().map(Working::end).collect();
+            (there, done, cpu_ns)
         });
         done?;
-        // A check comes after that, and is no part of what sharing takes.
-        let both_ns = ns(begun);
-        let outcome = outcome.and_then(|(made, timings)| {
-            let checked = self.check(slot, &parts.there, &sources, &made);
-            checked.map(|()| timings).map_err(|error| error.to_string())
-        });
-        match outcome {
-            Ok(mut timings) => {
-                // A simulated device tells when it is done; the batch is when both are.
-                let told = if slot.backend.is_simulated() { timings.total_ns } else { both_ns };
-                timings.total_ns = told.max(cpu_ns);
-                Ok(Shared { timings, fault: None })
-            }
-            Err(fault) => {
-                let again = Instant::now();
-                self.run_here(&parts.there, &sources, &mut theirs)?;
-                slow_down(again, self.engine.config.slow_cpu);
-                let timings = Timings { total_ns: ns(begun), ..Timings::default() };
-                Ok(Shared { timings, fault: Some(fault) })
+        // Checks come after that, and are no part of what sharing takes.
+        let all_ns = ns(begun);
+        let (mut timings, mut told_ns, mut faults) = (Timings::default(), cpu_ns, Vec::new());
+        for (side, outcome) in sides.iter_mut().filter(|side| side.slot.is_some()).zip(there) {
+            let Some(slot) = side.slot else { continue };
+            let checked = outcome.and_then(|(made, timings)| {
+                let checked = self.check(slot, &side.plan, &side.sources, &made);
+                checked.map(|()| timings).map_err(|error| error.to_string())
+            });
+            match checked {
+                Ok(took) => {
+                    timings.add(&took);
+                    // A simulated device tells when it is done; the batch is when all are.
+                    told_ns = told_ns.max(if slot.backend.is_simulated() { took.total_ns } else { all_ns });
+                }
+                Err(fault) => {
+                    let again = Instant::now();
+                    side.run_here(&*self.engine.plans.half(&side.plan, &*self.engine.cpu)?)?;
+                    slow_down(again, self.engine.config.slow_cpu);
+                    faults.push(fault);
+                }
             }
         }
-    }
-
-    /// The device's part on the CPU.
-    fn run_here(&self, plan: &Arc<Plan>, sources: &[Source<'_>], outputs: &mut [&mut [u8]]) -> Result<()> {
-        let bytes: Result<Vec<&[u8]>, RunError> = sources.iter().map(Source::try_bytes).collect();
-        self.engine.plans.half(plan, &*self.engine.cpu)?.run(&bytes?, outputs, true)?;
-        Ok(())
+        timings.total_ns = told_ns;
+        if faults.is_empty() {
+            return Ok(Shared { timings, fault: None });
+        }
+        let timings = Timings { total_ns: ns(begun), ..Timings::default() };
+        Ok(Shared { timings, fault: Some(faults.join("; ")) })
     }
 
     /// Checks the device's rows against the CPU's, if this batch is one of the samples.
@@ -172,18 +188,23 @@ impl Batch<'_> {
     }
 }
 
-/// The device's part, and a copy of its results where they belong.
-fn run_there(
-    prepared: &dyn Prepared,
-    sources: &[Source<'_>],
-    outputs: &mut [&mut [u8]],
-) -> Result<(Vec<Buffer>, Timings), RunError> {
-    let (made, timings) = prepared.run_batch(sources, false)?;
-    let made = execute::on_host(&made)?;
-    for (output, buffer) in outputs.iter_mut().zip(&made) {
-        output.copy_from_slice(buffer.try_bytes()?);
+impl Side<'_> {
+    /// On its device, with a copy of the results where they belong.
+    fn run_there(&mut self) -> Result<(Vec<Buffer>, Timings), RunError> {
+        let (made, timings) = self.prepared.run_batch(&self.sources, false)?;
+        let made = execute::on_host(&made)?;
+        for (output, buffer) in self.outputs.iter_mut().zip(&made) {
+            output.copy_from_slice(buffer.try_bytes()?);
+        }
+        Ok((made, timings))
     }
-    Ok((made, timings))
+
+    /// On the CPU, for which the plan was made ready.
+    fn run_here(&mut self, prepared: &dyn Prepared) -> Result<(), RunError> {
+        let bytes: Result<Vec<&[u8]>, RunError> = self.sources.iter().map(Source::try_bytes).collect();
+        prepared.run(&bytes?, &mut self.outputs, true)?;
+        Ok(())
+    }
 }
 
 fn ns(begun: Instant) -> u64 {

@@ -3,7 +3,7 @@
 
 use crate::calibrate::DeviceBench;
 use crate::config::Config;
-use crate::cost::{CostsFile, DeviceKey, Effort, Progress, measure};
+use crate::cost::{Costs, CostsFile, DeviceKey, Effort, Progress, measure, telling_steps};
 use crate::devices::Devices;
 use crate::machine;
 use crate::router::{DEVICES, Router};
@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 const KNOWN_NS: u64 = 20_000_000;
 /// The CPU's work after which an unknown machine is looked at: finding its drivers takes about a tenth of that.
 const UNKNOWN_NS: u64 = 1_000_000_000;
-/// What a first look at a device may take.
+/// What a first look at a device may take, and what it may take if it would be for nothing otherwise.
 const PROBE: Duration = Duration::from_millis(90);
+const SLOW_PROBE: Duration = Duration::from_secs(1);
 /// How long an engine that ends waits for this.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -130,7 +131,7 @@ impl Parts {
         let (file, _) = self.file();
         for device in 0..=self.devices.count().min(DEVICES - 1) {
             let Some(key) = self.key(device) else { continue };
-            if let Some(costs) = file.get(&key) {
+            if let Some(costs) = self.known(&file, &key) {
                 // Opened here, so that no batch waits for it.
                 if device == 0 || self.devices.slot(device - 1).is_ok() {
                     self.router.set_costs(device, costs.clone());
@@ -138,8 +139,10 @@ impl Parts {
                 continue;
             }
             let begun = Instant::now();
-            let mut watch = |_: &Progress| {
-                let over = stop.load(Relaxed) || begun.elapsed() > PROBE;
+            let telling = telling_steps(device > 0);
+            let mut watch = |progress: &Progress| {
+                let limit = if progress.done < telling { SLOW_PROBE } else { PROBE };
+                let over = stop.load(Relaxed) || begun.elapsed() > limit;
                 if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
             // A device that can't be opened or measured is not routed to.
@@ -154,39 +157,51 @@ impl Parts {
     pub(crate) fn load(&self) {
         let (file, _) = self.file();
         for device in 0..=self.devices.count().min(DEVICES - 1) {
-            if let Some(costs) = self.key(device).and_then(|key| file.get(&key).cloned()) {
+            if let Some(costs) = self.key(device).and_then(|key| self.known(&file, &key).cloned()) {
                 self.router.set_costs(device, costs);
             }
         }
     }
 
-    /// Measures a device; what it costs is used at once, and remembered as it is measured.
+    /// What a file says about a device, if it says enough to go by.
+    fn known<'f>(&self, file: &'f CostsFile, key: &DeviceKey) -> Option<&'f Costs> {
+        file.get(key).filter(|costs| self.is_usable(costs, key.is_processor()))
+    }
+
+    fn is_usable(&self, costs: &Costs, is_processor: bool) -> bool {
+        costs.is_telling(!is_processor) && (!is_processor || costs.is_processor(self.config.slow_cpu))
+    }
+
+    /// Measures a device; what it costs is used at once, and remembered as it is measured. What was interrupted before
+    /// it says enough, or measured while the processor was elsewhere, is neither.
     pub(crate) fn measure(
         &self,
         device: usize,
         effort: Effort,
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    ) -> crate::error::Result<(crate::cost::Costs, bool)> {
+    ) -> crate::error::Result<(Costs, bool)> {
         let slot = device.checked_sub(1).map(|number| self.devices.slot(number)).transpose()?;
         let id = slot.as_ref().map_or("cpu", |slot| slot.backend.id()).to_owned();
         let mut bench = DeviceBench { cpu: &self.cpu, slot: slot.as_deref(), slow_cpu: self.config.slow_cpu };
         // Half a measurement is better than none, and worse than a whole one from before.
-        let was_known = self.key(device).is_some_and(|key| self.file().0.get(&key).is_some());
-        let mut step = |costs: &crate::cost::Costs, what: &str, done: usize, total: usize| {
-            if !was_known && done > 0 && done.is_multiple_of(16) {
+        let was_known = self.key(device).is_some_and(|key| self.known(&self.file().0, &key).is_some());
+        let mut step = |costs: &Costs, what: &str, done: usize, total: usize| {
+            if !was_known && done.is_multiple_of(16) && self.is_usable(costs, device == 0) {
                 self.remember(device, costs);
             }
             watch(&Progress { device: id.clone(), what: what.to_owned(), done, total })
         };
         let (costs, complete) = measure(&mut bench, effort, &mut step)?;
-        if complete || !was_known {
-            self.remember(device, &costs);
+        if self.is_usable(&costs, device == 0) {
+            if complete || !was_known {
+                self.remember(device, &costs);
+            }
+            self.router.set_costs(device, costs.clone());
         }
-        self.router.set_costs(device, costs.clone());
         Ok((costs, complete))
     }
 
-    fn remember(&self, device: usize, costs: &crate::cost::Costs) {
+    fn remember(&self, device: usize, costs: &Costs) {
         let (Some(dir), Some(key)) = (&self.config.cache_dir, self.key(device)) else { return };
         // Read again: another process may have measured another device meanwhile.
         let (mut file, _) = self.file();

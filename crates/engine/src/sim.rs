@@ -17,7 +17,7 @@ pub use profile::{ProfileError, SimProfile};
 
 use crate::error::{Error, Result};
 use breakeven_cpu::Cpu;
-use breakeven_ir::backend::{Backend, Health, Prepared, Resident, RunError, Task, Timings};
+use breakeven_ir::backend::{Backend, Health, Prepared, Resident, RunError, Task, Timings, Usage};
 use breakeven_ir::plan::Plan;
 use cost::Work;
 use device::{Simulated, add};
@@ -298,6 +298,17 @@ impl Backend for SimBackend {
 
     fn pending_ns(&self) -> u64 {
         self.device.pace.get().map_or(0, Pace::pending_ns)
+    }
+
+    fn usage(&self) -> Usage {
+        let memory = self.device.cpu.blocks().stats();
+        let (in_use_bytes, free_bytes) = (memory.used_bytes as u64, memory.free_bytes as u64);
+        Usage { in_use_bytes, reserved_bytes: in_use_bytes + free_bytes, pending: 0, pending_ns: self.pending_ns() }
+    }
+
+    fn release(&self) -> Result<(), RunError> {
+        self.device.cpu.blocks().clear();
+        Ok(())
     }
 
     fn health(&self) -> Health {

@@ -3,12 +3,14 @@
 use crate::array::{Array, View};
 use crate::calibrate::slow_down;
 use crate::devices::Slot;
+use crate::divided::{Divided, Part};
 use crate::error::Result;
 use crate::execute;
 use crate::many::Layout;
 use crate::program::{Bound, Inner};
 use crate::route::Attempt;
-use crate::router::BOTH;
+use crate::router::SEVERAL;
+use crate::scout::Parts;
 use crate::verify;
 use breakeven_cpu::Block;
 use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Source, Stop, Task, Timings};
@@ -53,27 +55,13 @@ impl Results {
 }
 
 /// What a device has made of tasks: those that failed and those whose results lie elsewhere, in order, and how it went.
-type Filled = (Vec<(usize, RunError)>, Vec<(usize, Vec<Buffer>)>, Timings);
-
-/// How a batch went on the CPU and a device at once.
-struct Both {
-    failed: Vec<(usize, RunError)>,
-    timings: Timings,
-    /// Why the device's tasks are the CPU's work after all.
-    fault: Option<String>,
-}
+pub(crate) type Filled = (Vec<(usize, RunError)>, Vec<(usize, Vec<Buffer>)>, Timings);
 
 impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
     /// Memory for all results, which nobody else reads: that of an earlier batch if it will do.
     #[inline]
     fn take_memory(&mut self) -> Result<Arc<Block>> {
-        let bytes = self.layout.bytes();
-        if let Some(mut data) = self.memory.take()
-            && Arc::get_mut(&mut data).is_some_and(|block| block.resize(bytes))
-        {
-            return Ok(data);
-        }
-        Ok(Arc::new(self.program.engine.cpu.blocks().take(bytes)?))
+        memory_for(self.layout.bytes(), self.memory.take(), &self.program.engine)
     }
 
     /// Gives memory for all results to `work`.
@@ -94,7 +82,7 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
         Ok(Results::new(data, failed))
     }
 
-    fn fill_on_cpu(&self, results: &mut [u8]) -> Vec<(usize, RunError)> {
+    pub(crate) fn fill_on_cpu(&self, results: &mut [u8]) -> Vec<(usize, RunError)> {
         let (program, tasks, layout) = (self.program, self.tasks, self.layout);
         let cpu = &program.engine.cpu;
         let failed = Failures::default();
@@ -143,7 +131,7 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
     }
 
     /// On a device, into memory that exists, and elsewhere what is better off alone.
-    fn fill_on(&self, slot: &Slot, results: &mut [u8], may_be_apart: bool) -> Result<Filled> {
+    pub(crate) fn fill_on(&self, slot: &Slot, results: &mut [u8], may_be_apart: bool) -> Result<Filled> {
         // Made ready first, and kept: the device knows a task by its plan.
         for bound in self.bounds() {
             slot.ready(bound.prepared.plan())?;
@@ -181,52 +169,20 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
         }
         if !tasks.is_empty() {
             let failed = &mut |task: usize, error| failed.push((numbers[task], error));
-            timings.add(&slot.backend.run_mixed(&tasks, results, failed)?);
+            let left = &mut |task: usize, buffers| apart.push((numbers[task], buffers));
+            timings.add(&if may_be_apart {
+                slot.backend.run_mixed_in_place(&tasks, results, failed, left)?
+            } else {
+                slot.backend.run_mixed(&tasks, results, failed)?
+            });
         }
         // The tasks are not to blame: another device has their results.
         if let Some((_, fault)) = failed.iter().find(|(_, error)| error.is_device_fault()) {
             return Err(fault.clone().into());
         }
         failed.sort_by_key(|(task, _)| *task);
+        apart.sort_by_key(|(task, _)| *task);
         Ok((failed, apart, timings))
-    }
-
-    /// The first tasks on a device, the others on the CPU, both at once. If the device fails, the CPU does its part, too.
-    fn fill_on_both(&self, slot: &Slot, count: usize, results: &mut [u8]) -> Both {
-        let (first, second) = (self.layout.part(0..count), self.layout.part(count..self.tasks.len()));
-        let part = |layout, range: std::ops::Range<usize>| Tasks {
-            program: self.program,
-            tasks: &self.tasks[range],
-            layout,
-            inputs: &[],
-            memory: None,
-            fault: None,
-            stops: &[],
-        };
-        let (there, here) = (part(&first, 0..count), part(&second, count..self.tasks.len()));
-        let (theirs, ours) = results.split_at_mut(first.bytes());
-        let begun = Instant::now();
-        let slow_cpu = self.program.engine.config.slow_cpu;
-        let ((outcome, cpu_ns), mut failed) = std::thread::scope(|scope| {
-            let device = scope.spawn(|| there.fill_on(slot, &mut *theirs, false));
-            let failed = here.fill_on_cpu(ours);
-            slow_down(begun, slow_cpu);
-            let cpu_ns = begun.elapsed().as_nanos() as u64;
-            ((device.join(), cpu_ns), failed)
-        });
-        failed.iter_mut().for_each(|(task, _)| *task += count);
-        let (done, fault) = match outcome {
-            Ok(Ok((failed, _, timings))) => (Some((failed, timings)), None),
-            Ok(Err(error)) => (None, Some(error.to_string())),
-            Err(_) => (None, Some(format!("{}: its driver has panicked", slot.backend.id()))),
-        };
-        // Nothing is lost.
-        let (mut all, mut timings) = done.unwrap_or_else(|| (there.fill_on_cpu(theirs), Timings::default()));
-        all.append(&mut failed);
-        // A simulated device tells when it is done; the batch is when both are.
-        let told = if slot.backend.is_simulated() { timings.total_ns } else { begun.elapsed().as_nanos() as u64 };
-        timings.total_ns = if fault.is_some() { begun.elapsed().as_nanos() as u64 } else { told.max(cpu_ns) };
-        Both { failed: all, timings, fault }
     }
 
     /// The results of all tasks but those that failed.
@@ -248,12 +204,8 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
         arrays
     }
 
-    /// What the tasks ran, each once.
     fn bounds(&self) -> &[Arc<Bound>] {
-        match self.layout {
-            Layout::Uniform { bound, .. } => std::slice::from_ref(bound),
-            Layout::Mixed { bounds, .. } => bounds,
-        }
+        self.layout.bounds()
     }
 }
 
@@ -272,13 +224,12 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Attempt for Tasks<'_, 'a, T> {
     }
 
     fn divides(&self, at_once: bool) -> u32 {
-        u32::from(at_once) << BOTH
+        u32::from(at_once) << SEVERAL
     }
 
-    fn on_both(&mut self, slot: &Slot, share: f64) -> Option<Result<(Results, Timings)>> {
-        let count = (self.tasks.len() as f64 * share).round() as usize;
-        let done = self.with_memory(|tasks, results| Ok(tasks.fill_on_both(slot, count, results)));
-        Some(done.map(|(data, Both { failed, timings, fault })| {
+    fn on_several(&mut self, parts: &[Part<'_>]) -> Option<Result<(Results, Timings)>> {
+        let done = self.with_memory(|tasks, results| Ok(tasks.fill_on_all(parts, results)));
+        Some(done.map(|(data, Divided { failed, timings, fault })| {
             self.fault = fault;
             (Results::new(data, failed), timings)
         }))
@@ -315,8 +266,19 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Attempt for Tasks<'_, 'a, T> {
     }
 }
 
+/// Memory that nobody else reads: that of an earlier batch if it will do.
+#[inline]
+pub(crate) fn memory_for(bytes: usize, earlier: Option<Arc<Block>>, engine: &Parts) -> Result<Arc<Block>> {
+    if let Some(mut data) = earlier
+        && Arc::get_mut(&mut data).is_some_and(|block| block.resize(bytes))
+    {
+        return Ok(data);
+    }
+    Ok(Arc::new(engine.cpu.blocks().take(bytes)?))
+}
+
 /// The bytes of memory that nobody else reads.
-fn bytes_of(data: &mut Arc<Block>) -> &mut [u8] {
+pub(crate) fn bytes_of(data: &mut Arc<Block>) -> &mut [u8] {
     Arc::get_mut(data).map_or(&mut [], Block::as_mut_bytes)
 }
 

@@ -19,7 +19,8 @@ use crate::stage::Lowered;
 use crate::tally::Counters;
 use crate::tune::Step;
 use crate::tune_report::TuneReport;
-use breakeven_ir::backend::{Backend, Health, Launch, Prepared, Resident, RunError, Task, Timings, Transfer};
+use breakeven_ir::Buffer;
+use breakeven_ir::backend::{Backend, Health, Launch, Prepared, Resident, RunError, Task, Timings, Transfer, Usage};
 use breakeven_ir::plan::{BufferInfo, Plan};
 use crossbeam_channel::Sender;
 use std::collections::{HashMap, VecDeque};
@@ -172,6 +173,12 @@ impl Gpu {
         if let Some(known) = self.known(plan) {
             return Ok(known);
         }
+        let lowered = self.lower(plan)?;
+        self.plan_lowered(plan, lowered)
+    }
+
+    /// The stages of a plan, if it can run here.
+    fn lower(&self, plan: &Plan) -> Result<Lowered, RunError> {
         let unsupported = |why: String| RunError::Unsupported { device: self.session.info.id.clone(), why };
         let (limits, variants) = (self.session.limits(), self.session.tuner.variants());
         let lowered = lower::lower(plan, &limits, &variants).map_err(|error| unsupported(error.0))?;
@@ -179,7 +186,18 @@ impl Gpu {
         if let Some(stage) = lowered.stages.iter().find(|stage| broken.contains(&stage.class)) {
             return Err(unsupported(format!("its driver gets {} kernels wrong", stage.class)));
         }
-        self.plan_lowered(plan, lowered)
+        Ok(lowered)
+    }
+
+    /// A plan's layout, if it fits.
+    fn layout(&self, plan: &Plan, lowered: &Lowered) -> Result<Layout, RunError> {
+        let layout = Layout::new(plan, lowered, false);
+        let largest = [layout.upload_bytes, layout.block_bytes].into_iter().chain(layout.privates.iter().copied());
+        let largest = largest.max().unwrap_or(0);
+        if largest > self.session.info.limits.buffer_bytes {
+            return Err(RunError::OutOfMemory { bytes: largest as usize });
+        }
+        Ok(layout)
     }
 
     fn known(&self, plan: &Arc<Plan>) -> Option<Arc<GpuPlan>> {
@@ -188,12 +206,7 @@ impl Gpu {
 
     /// A plan made ready from its stages.
     pub(crate) fn plan_lowered(&self, plan: &Arc<Plan>, lowered: Lowered) -> Result<Arc<GpuPlan>, RunError> {
-        let layout = Layout::new(plan, &lowered, false);
-        let largest = [layout.upload_bytes, layout.block_bytes].into_iter().chain(layout.privates.iter().copied());
-        let largest = largest.max().unwrap_or(0);
-        if largest > self.session.info.limits.buffer_bytes {
-            return Err(RunError::OutOfMemory { bytes: largest as usize });
-        }
+        let layout = self.layout(plan, &lowered)?;
         let stages = lowered.stages.iter().zip(&layout.spots);
         let signature: Signature = stages
             .map(|(stage, spots)| {
@@ -215,25 +228,9 @@ impl Gpu {
     }
 }
 
-impl Backend for Gpu {
-    fn id(&self) -> &str {
-        &self.session.info.id
-    }
-
-    fn name(&self) -> &str {
-        &self.session.info.name
-    }
-
-    fn prepare(&self, plan: &Arc<Plan>) -> Result<Arc<dyn Prepared>, RunError> {
-        Ok(self.plan(plan)?)
-    }
-
-    fn run_mixed(
-        &self,
-        tasks: &[Task<'_>],
-        results: &mut [u8],
-        failed: &mut dyn FnMut(usize, RunError),
-    ) -> Result<Timings, RunError> {
+impl Gpu {
+    /// Runs many tasks, of any plans that were prepared here, as one batch.
+    fn run_many(&self, tasks: &[Task<'_>], ends: &mut mixed::Ends<'_>) -> Result<Timings, RunError> {
         let mut used: Vec<Arc<GpuPlan>> = Vec::new();
         let mut numbers: Vec<usize> = Vec::with_capacity(tasks.len());
         let mut known: HashMap<*const Plan, usize> = HashMap::new();
@@ -253,10 +250,50 @@ impl Backend for Gpu {
             .zip(&numbers)
             .map(|(task, number)| mixed::Entry { plan: &used[*number], inputs: task.inputs, offset: task.offset })
             .collect();
-        let timings = mixed::run(&self.session, &entries, results, failed);
+        let timings = mixed::run(&self.session, &entries, ends);
         drop(entries);
         self.keep_recent(used);
         timings
+    }
+}
+
+impl Backend for Gpu {
+    fn id(&self) -> &str {
+        &self.session.info.id
+    }
+
+    fn name(&self) -> &str {
+        &self.session.info.name
+    }
+
+    fn prepare(&self, plan: &Arc<Plan>) -> Result<Arc<dyn Prepared>, RunError> {
+        Ok(self.plan(plan)?)
+    }
+
+    fn accepts(&self, plan: &Arc<Plan>) -> Result<(), RunError> {
+        if self.known(plan).is_some() {
+            return Ok(());
+        }
+        self.layout(plan, &self.lower(plan)?).map(|_| ())
+    }
+
+    fn run_mixed(
+        &self,
+        tasks: &[Task<'_>],
+        results: &mut [u8],
+        failed: &mut dyn FnMut(usize, RunError),
+    ) -> Result<Timings, RunError> {
+        self.run_many(tasks, &mut mixed::Ends { results, failed, left: None })
+    }
+
+    fn run_mixed_in_place(
+        &self,
+        tasks: &[Task<'_>],
+        results: &mut [u8],
+        failed: &mut dyn FnMut(usize, RunError),
+        left: &mut dyn FnMut(usize, Vec<Buffer>),
+    ) -> Result<Timings, RunError> {
+        self.run_many(tasks, &mut mixed::Ends { results, failed, left: Some(left) })
     }
 
     fn upload(&self, bytes: &[u8]) -> Result<Arc<dyn Resident>, RunError> {
@@ -310,6 +347,18 @@ impl Backend for Gpu {
 
     fn pending_ns(&self) -> u64 {
         self.session.current().life.pending().1
+    }
+
+    fn usage(&self) -> Usage {
+        let handle = self.session.current();
+        let (pool, (pending, pending_ns)) = (handle.pool.stats(), handle.life.pending());
+        Usage { in_use_bytes: pool.in_use_bytes, reserved_bytes: pool.reserved_bytes, pending, pending_ns }
+    }
+
+    fn release(&self) -> Result<(), RunError> {
+        let recent = std::mem::take(&mut lock(&self.plans).recent);
+        drop(recent); // outside of the lock: a plan that goes tells the owner
+        self.compact()
     }
 
     fn health(&self) -> Health {

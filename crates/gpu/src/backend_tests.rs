@@ -142,6 +142,25 @@ fn tasks_of_different_sizes_share_a_dispatch() {
 
 /// A chain of two kernels whose first result is an output that the second reads.
 #[test]
+fn what_is_released_is_not_in_use_any_more() {
+    for gpu in gpus(&GpuConfig::default()) {
+        let before = gpu.usage();
+        let plan: Arc<Plan> =
+            Plan::new(&[&Tensor::input("x", DType::F32, [1000]).unwrap().exp().unwrap()]).unwrap().into();
+        let prepared = gpu.prepare(&plan).unwrap();
+        run(&*prepared, &numbers(1000)).unwrap();
+        let value = gpu.upload(&[7; 4096]).unwrap();
+        gpu.release().unwrap();
+        let kept = gpu.usage();
+        assert!(kept.in_use_bytes >= before.in_use_bytes + 4096 && kept.is_idle(), "{kept:?} {before:?}");
+        drop((value, prepared));
+        gpu.release().unwrap();
+        let after = gpu.usage();
+        assert_eq!((after.in_use_bytes, after.reserved_bytes), (before.in_use_bytes, before.in_use_bytes), "{after:?}");
+    }
+}
+
+#[test]
 fn an_output_that_is_read_again_reaches_the_host_too() {
     for gpu in gpus(&GpuConfig::default()) {
         let x = Tensor::input("x", DType::F32, [100]).expect("shape");

@@ -77,7 +77,7 @@ impl Owner {
     /// Sends a batch to the device, or its caller an error.
     pub(crate) fn start(&mut self, job: Job) {
         let begun = Instant::now();
-        let Job { groups, upload, upload_bytes, block_bytes, reply, permit, stop } = job;
+        let Job { groups, upload, upload_bytes, block_bytes, reply, permit, stop, sent } = job;
         self.driver.created = 0;
         let order = Order { groups: &groups, stop: stop.as_ref() };
         if let Err(error) = self.prepare(order) {
@@ -87,7 +87,8 @@ impl Owner {
             return;
         }
         let mut blocks = Blocks { upload: upload.and_then(Upload::into_block), ..Blocks::default() };
-        let mut timings = Timings { upload_bytes, ..Timings::default() };
+        let queue_ns = begun.saturating_duration_since(sent).as_nanos() as u64;
+        let mut timings = Timings { upload_bytes, queue_ns, ..Timings::default() };
         let mut slices = Vec::new();
         let sent = self.send(order, &mut blocks, &mut slices, (upload_bytes, block_bytes), &mut timings);
         blocks.slices = slices;

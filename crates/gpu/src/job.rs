@@ -11,6 +11,7 @@ use breakeven_ir::plan::Plan;
 use crossbeam_channel::Sender;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 /// A lowered plan with what callers and owner know about it.
 pub(crate) struct Core {
@@ -138,6 +139,8 @@ pub(crate) struct Job {
     pub(crate) permit: Option<Permit>,
     /// Whoever may tell it to stop before the device has it.
     pub(crate) stop: Option<Stop>,
+    /// When it was handed over.
+    pub(crate) sent: Instant,
 }
 
 /// A batch's results.
@@ -147,6 +150,8 @@ pub(crate) struct Done {
     /// The outputs that stay, in order.
     pub(crate) kept: Vec<Kept>,
     pub(crate) timings: Timings,
+    /// When the device was done.
+    pub(crate) finished: Instant,
 }
 
 /// What the owner thread is asked to do.

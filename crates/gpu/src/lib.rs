@@ -58,5 +58,6 @@ pub use breakeven_ir::backend::Api;
 pub use buffers::PoolStats;
 pub use config::{GpuConfig, Thresholds};
 pub use error::GpuError;
+pub use lower::accepts;
 pub use tally::Counters;
 pub use tune_report::{TuneReport, TunedClass, TunedVariant};

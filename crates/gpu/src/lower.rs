@@ -32,6 +32,18 @@ pub(crate) struct Target<'a> {
 /// Indices are 32-bit and signed: nothing larger is counted.
 const MOST_POINTS: u64 = i32::MAX as u64 - (1 << 20);
 
+/// Could a GPU that has what every WebGPU device has run this plan? Asked where no device is there to ask.
+///
+/// ```
+/// use breakeven_ir::{DType, Plan, Tensor};
+/// let x = Tensor::input("x", DType::F32, [100])?;
+/// assert!(breakeven_gpu::accepts(&Plan::new(&[&x.exp()?])?));
+/// # Ok::<(), breakeven_ir::Error>(())
+/// ```
+pub fn accepts(plan: &Plan) -> bool {
+    lower(plan, &Limits::default(), &Variants::default()).is_ok()
+}
+
 /// Lowers every kernel of a plan.
 pub(crate) fn lower(plan: &Plan, limits: &Limits, variants: &Variants) -> Result<Lowered, Unsupported> {
     let target = Target { plan, limits, variants };

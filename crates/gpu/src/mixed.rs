@@ -4,16 +4,19 @@
 //! where its part begins. Each output of all tasks of a group lies in one part of the output block, one task after the
 //! other, so that a private output of all of them takes one copy.
 
-use crate::buffers::{ALIGN, Upload};
+use crate::buffers::{ALIGN, Readback, Upload};
 use crate::copies;
+use crate::health::lock;
 use crate::job::{Command, Group, Job, Many, assumed_ns};
 use crate::layout::{Layout, Packer, Region, STATUS_BYTES, Spot};
 use crate::params;
-use crate::prepared::GpuPlan;
+use crate::prepared::{GpuPlan, between_ns, host, zeros};
 use crate::session::Session;
 use crate::share;
+use breakeven_ir::Buffer;
 use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Timings};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,6 +27,18 @@ pub(crate) struct Entry<'a> {
     pub(crate) offset: usize,
 }
 
+/// Where what comes of tasks goes.
+pub(crate) struct Ends<'a> {
+    pub(crate) results: &'a mut [u8],
+    /// Told which tasks failed.
+    pub(crate) failed: &'a mut dyn FnMut(usize, RunError),
+    /// Told where the outputs of a task are, if they may be left where the device has put them.
+    pub(crate) left: Option<&'a mut dyn FnMut(usize, Vec<Buffer>)>,
+}
+
+/// Results of one submission that are smaller are copied out: handing each of them over costs as much.
+const LEFT_BYTES: u64 = 256 << 10;
+
 /// Tasks begin at multiples of this inside of a binding: whole vectors, whole cache lines.
 const TASK_ALIGN: u64 = RESULT_ALIGN as u64;
 
@@ -31,18 +46,13 @@ const TASK_ALIGN: u64 = RESULT_ALIGN as u64;
 const MOST_WORK: u64 = 10_000_000;
 
 /// Runs tasks, as few submissions as they fit into.
-pub(crate) fn run(
-    session: &Arc<Session>,
-    tasks: &[Entry<'_>],
-    results: &mut [u8],
-    failed: &mut dyn FnMut(usize, RunError),
-) -> Result<Timings, RunError> {
+pub(crate) fn run(session: &Arc<Session>, tasks: &[Entry<'_>], ends: &mut Ends<'_>) -> Result<Timings, RunError> {
     let mut total = Timings::default();
     for part in parts(session, tasks) {
         let timings = match &part[..] {
             [] => continue,
-            [task] => run_alone(&tasks[*task], *task, results, failed)?,
-            _ => run_part(session, tasks, &part, results, failed)?,
+            [task] => run_alone(&tasks[*task], *task, ends)?,
+            _ => run_part(session, tasks, &part, ends)?,
         };
         total.add(&timings);
     }
@@ -78,13 +88,8 @@ fn parts(session: &Session, tasks: &[Entry<'_>]) -> Vec<Vec<usize>> {
     parts
 }
 
-fn run_alone(
-    task: &Entry<'_>,
-    number: usize,
-    results: &mut [u8],
-    failed: &mut dyn FnMut(usize, RunError),
-) -> Result<Timings, RunError> {
-    let mut rest = &mut results[task.offset..];
+fn run_alone(task: &Entry<'_>, number: usize, ends: &mut Ends<'_>) -> Result<Timings, RunError> {
+    let mut rest = &mut ends.results[task.offset..];
     let mut outputs: Vec<&mut [u8]> = Vec::new();
     for info in task.plan.core.plan.output_buffers() {
         let (place, after) = rest.split_at_mut(info.bytes().next_multiple_of(RESULT_ALIGN));
@@ -93,7 +98,7 @@ fn run_alone(
     }
     match task.plan.run(task.inputs, &mut outputs, false) {
         Err(error @ RunError::TakeIndex { .. }) => {
-            failed(number, error);
+            (ends.failed)(number, error);
             Ok(Timings::default())
         }
         other => other,
@@ -122,8 +127,7 @@ fn run_part(
     session: &Arc<Session>,
     tasks: &[Entry<'_>],
     part: &[usize],
-    results: &mut [u8],
-    failed: &mut dyn FnMut(usize, RunError),
+    ends: &mut Ends<'_>,
 ) -> Result<Timings, RunError> {
     let begun = Instant::now();
     let handle = session.handle()?;
@@ -133,7 +137,9 @@ fn run_part(
     let upload_bytes = upload.end;
     let work: u64 = laid.iter().flat_map(|laid| &laid.many.work).sum();
     let predicted_ns = assumed_ns(work);
+    let laid_out = Instant::now();
     let permit = session.enter(&handle, predicted_ns, begun, None)?;
+    let entered = Instant::now();
     let (mut memory, created) = session.upload(&handle, upload_bytes, None)?;
     for laid in &mut laid {
         fill(tasks, laid, &mut memory);
@@ -149,15 +155,26 @@ fn run_part(
     });
     let groups = groups.collect();
     let (upload, block_bytes, permit) = (Some(memory), block.end, Some(permit));
-    let job = |reply| Job { groups, upload, upload_bytes, block_bytes, reply, permit, stop: None };
+    let sent = Instant::now();
+    let job = |reply| Job { groups, upload, upload_bytes, block_bytes, reply, permit, stop: None, sent };
     let done = session.ask(&handle, || predicted_ns, None, |reply| Command::Run(Box::new(job(reply))))?;
-    let read = done.read.as_ref().map_or(&[][..], |read| read.bytes());
+    let finished = done.finished;
+    let bytes = done.read.as_ref().map_or(&[][..], |read| read.bytes());
     let mut found = Vec::with_capacity(part.len());
-    laid.iter().for_each(|laid| find_results(tasks, laid, read, &mut found, failed));
-    hand_out(found, results);
+    laid.iter().for_each(|laid| find_results(tasks, laid, bytes, &mut found, ends.failed));
+    let is_slow = || lock(&session.quirks).slow_mapped_reads;
+    match (&mut ends.left, done.read) {
+        (Some(left), Some(read)) if block_bytes >= LEFT_BYTES && !is_slow() => leave(&found, read, left),
+        (_, read) => hand_out(tasks, &found, read.as_ref().map_or(&[], |read| read.bytes()), ends.results),
+    }
     let kernels = part.iter().map(|task| tasks[*task].plan.core.plan.kernels.len() as u32).sum();
     let created = done.timings.created + u32::from(created);
-    Ok(Timings { kernels, created, total_ns: begun.elapsed().as_nanos() as u64, ..done.timings })
+    let end = Instant::now();
+    // Laying the tasks out is what it takes to pack them.
+    let upload_ns = between_ns(begun, laid_out) + between_ns(entered, sent);
+    let queue_ns = done.timings.queue_ns + between_ns(laid_out, entered);
+    let (readback_ns, total_ns) = (between_ns(finished, end), between_ns(begun, end));
+    Ok(Timings { kernels, created, total_ns, upload_ns, queue_ns, readback_ns, ..done.timings })
 }
 
 /// Tasks that share dispatches: the same kernels, and sizes that leave little of the grid without work.
@@ -257,12 +274,15 @@ fn write_params(words: &mut Vec<u32>, tasks: &[Entry<'_>], laid: &Laid, number: 
     }
 }
 
-/// Finds a group's results, with the bytes of all results at which they belong, and tells which tasks failed.
-fn find_results<'r>(
+/// An output of a task: the task's number, and where the output lies in what was read back. Outputs of a task come in a row.
+type Found = (usize, Range<usize>);
+
+/// Finds a group's results, and tells which tasks failed.
+fn find_results(
     tasks: &[Entry<'_>],
     laid: &Laid,
-    read: &'r [u8],
-    found: &mut Vec<(usize, &'r [u8])>,
+    read: &[u8],
+    found: &mut Vec<Found>,
     failed: &mut dyn FnMut(usize, RunError),
 ) {
     let Laid { members, places, layout, .. } = laid;
@@ -274,30 +294,46 @@ fn find_results<'r>(
             failed(*member, error);
             continue;
         }
-        let mut to = tasks[*member].offset;
-        for (output, region) in tasks[*member].plan.core.layout.outputs.iter().enumerate() {
+        let outputs = tasks[*member].plan.core.layout.outputs.iter().enumerate();
+        found.extend(outputs.map(|(output, region)| {
             let from = (layout.outputs[output].offset + places.outputs[output * members.len() + task]) as usize;
-            let bytes = region.bytes as usize;
-            // Nothing has no place of its own: what follows begins at the same byte.
-            let result = read.get(from..from + bytes).filter(|result| !result.is_empty());
-            found.extend(result.map(|result| (to, result)));
-            to += bytes.next_multiple_of(RESULT_ALIGN);
-        }
+            (*member, from..from + region.bytes as usize)
+        }));
+    }
+}
+
+/// Hands results over where they are.
+fn leave(found: &[Found], read: Readback, left: &mut dyn FnMut(usize, Vec<Buffer>)) {
+    let whole = host(read, false);
+    for outputs in found.chunk_by(|a, b| a.0 == b.0) {
+        let part = |(_, range): &Found| whole.slice(range.clone()).unwrap_or_else(|| zeros(0));
+        left(outputs[0].0, outputs.iter().map(part).collect());
     }
 }
 
 /// Copies results to where they belong.
-fn hand_out(mut found: Vec<(usize, &[u8])>, mut results: &mut [u8]) {
-    found.sort_unstable_by_key(|(to, _)| *to);
-    let (mut at, all) = (0, found.len());
-    let copies = found.into_iter().map_while(|(to, from)| {
-        results.split_off_mut(..to.checked_sub(at)?)?;
-        let place = results.split_off_mut(..from.len())?;
-        at = to + from.len();
-        Some((from.len(), Some((place, from))))
-    });
-    let mut copies: Vec<_> = copies.collect();
-    debug_assert_eq!(copies.len(), all, "results overlap or lie outside of their memory");
+fn hand_out(tasks: &[Entry<'_>], found: &[Found], read: &[u8], mut results: &mut [u8]) {
+    let mut order: Vec<&[Found]> = found.chunk_by(|a, b| a.0 == b.0).collect();
+    order.sort_unstable_by_key(|outputs| tasks[outputs[0].0].offset);
+    let mut at = 0;
+    let mut copies = Vec::with_capacity(found.len());
+    for outputs in order {
+        let mut to = tasks[outputs[0].0].offset;
+        for (_, range) in outputs {
+            let bytes = range.len();
+            // Nothing has no place of its own: what follows begins at the same byte.
+            if let Some(from) = read.get(range.clone()).filter(|result| !result.is_empty()) {
+                let place = to.checked_sub(at).and_then(|gap| {
+                    results.split_off_mut(..gap)?;
+                    results.split_off_mut(..bytes)
+                });
+                debug_assert!(place.is_some(), "results overlap or lie outside of their memory");
+                copies.extend(place.map(|place| (bytes, Some((place, from)))));
+                at = to + bytes;
+            }
+            to += bytes.next_multiple_of(RESULT_ALIGN);
+        }
+    }
     copies::run(&mut copies, |(place, from)| place.copy_from_slice(from));
 }
 

@@ -1,5 +1,6 @@
 //! Many large tasks on the real drivers of this machine.
 
+use super::LEFT_BYTES;
 use crate::{Adapters, Api, GpuConfig};
 use breakeven_ir::backend::{Backend, Task};
 use breakeven_ir::plan::Plan;
@@ -40,6 +41,59 @@ fn large_tasks_of_different_sizes_in_one_submission() -> Result<(), Box<dyn std:
                 let second = task.offset + (4 * x.len()).next_multiple_of(64);
                 assert!(at(second).iter().zip(x).all(|(found, x)| *found == 3 * x));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Large results stay where the device has put them for as long as somebody reads them, small ones are copied.
+#[test]
+fn large_results_are_left_in_place() -> Result<(), Box<dyn std::error::Error>> {
+    let adapters = Adapters::find(Api::ALL);
+    assert!(!adapters.infos().is_empty(), "no adapter: {}", crate::driver_hint());
+    for index in 0..adapters.infos().len() {
+        let gpu = adapters.open(index, &GpuConfig { tune: false, ..GpuConfig::default() })?;
+        for (sizes, is_large) in [([16_384usize, 65_537, 40_000], true), ([100, 0, 256], false)] {
+            let (mut plans, mut inputs) = (Vec::new(), Vec::new());
+            for elems in sizes {
+                let x = Tensor::input("x", DType::I32, [elems])?;
+                plans.push(Arc::new(Plan::new(&[&(&x * 3)?, &(&x + 7)?])?));
+                inputs.push((0..elems as i32).collect::<Vec<i32>>());
+            }
+            let slices: Vec<[&[u8]; 1]> = inputs.iter().map(|x| [bytemuck::cast_slice(x)]).collect();
+            let (mut offset, mut tasks) = (0, Vec::new());
+            for (plan, inputs) in plans.iter().zip(&slices) {
+                tasks.push(Task { plan, inputs, offset });
+                offset += plan.result_stride();
+            }
+            let (mut results, mut left) = (vec![0u8; offset], Vec::new());
+            // What the plans themselves keep is there after a first run.
+            gpu.run_mixed(&tasks, &mut results, &mut |_, error| panic!("{error}"))?;
+            let before = gpu.pool_stats().in_use_bytes;
+            gpu.run_mixed_in_place(&tasks, &mut results, &mut |_, error| panic!("{error}"), &mut |task, buffers| {
+                left.push((task, buffers));
+            })?;
+            left.sort_by_key(|(task, _)| *task);
+            let numbers: Vec<usize> = left.iter().map(|(task, _)| *task).collect();
+            assert_eq!(numbers, if is_large { vec![0, 1, 2] } else { Vec::new() });
+            for (number, (task, x)) in tasks.iter().zip(&inputs).enumerate() {
+                let mut at = task.offset;
+                for (output, expected) in [|x: i32| 3 * x, |x: i32| x + 7].into_iter().enumerate() {
+                    let bytes = 4 * x.len();
+                    let found = match left.get(number) {
+                        Some((_, buffers)) => buffers[output].try_bytes()?,
+                        None => &results[at..at + bytes],
+                    };
+                    let found: Vec<i32> = bytemuck::pod_collect_to_vec(found);
+                    assert!(found.len() == x.len() && found.iter().zip(x).all(|(found, x)| *found == expected(*x)));
+                    at += bytes.next_multiple_of(64);
+                }
+            }
+            // What a device keeps for itself is far less.
+            let in_use = || gpu.pool_stats().in_use_bytes >= before + LEFT_BYTES;
+            assert_eq!(in_use(), is_large, "somebody reads them");
+            drop(left);
+            assert!(!in_use(), "nobody does");
         }
     }
     Ok(())

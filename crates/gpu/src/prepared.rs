@@ -40,7 +40,7 @@ impl GpuPlan {
         let mut layout = if stay { core.stay_layout() } else { &core.layout }.clone();
         let nothing_to_do = core.lowered.stages.iter().all(|stage| stage.units == 0);
         if nothing_to_do && !stay {
-            return Ok((layout, Done { read: None, kept: Vec::new(), timings: Timings::default() }));
+            return Ok((layout, Done { read: None, kept: Vec::new(), timings: Timings::default(), finished: begun }));
         }
         let handle = session.handle()?;
         let residents = self.residents(inputs)?;
@@ -49,6 +49,7 @@ impl GpuPlan {
         }
         let predicted_ns = || core.estimate_ns.load(Relaxed);
         let permit = self.session.enter(&handle, predicted_ns(), begun, stop)?;
+        let entered = Instant::now();
         let (mut upload, mut created) = (None, false);
         if layout.upload_bytes > 0 {
             let (mut block, is_new) = session.upload(&handle, layout.upload_bytes, stop)?;
@@ -62,10 +63,15 @@ impl GpuPlan {
         let group = Group { core: core.clone(), layout: layout.clone(), residents, many: None };
         let (upload_bytes, block_bytes) = (layout.upload_bytes, layout.block_bytes);
         let (groups, permit, kept) = (vec![group], Some(permit), stop.cloned());
-        let job = |reply| Job { groups, upload, upload_bytes, block_bytes, reply, permit, stop: kept };
+        let sent = Instant::now();
+        let job = |reply| Job { groups, upload, upload_bytes, block_bytes, reply, permit, stop: kept, sent };
         let mut done = session.ask(&handle, predicted_ns, stop, |reply| Command::Run(Box::new(job(reply))))?;
         done.timings.created += u32::from(created);
-        done.timings.total_ns = begun.elapsed().as_nanos() as u64;
+        done.timings.upload_ns = between_ns(entered, sent);
+        done.timings.queue_ns += between_ns(begun, entered);
+        let end = Instant::now();
+        done.timings.readback_ns = between_ns(done.finished, end);
+        done.timings.total_ns = between_ns(begun, end);
         if core.lowered.status
             && let Some(read) = &done.read
         {
@@ -106,6 +112,9 @@ impl GpuPlan {
                 copy_out(&read.bytes()[from..from + region.bytes as usize], output, stop)?;
             }
         }
+        if done.read.is_some() {
+            timings.readback_ns = between_ns(done.finished, Instant::now());
+        }
         timings.total_ns = begun.elapsed().as_nanos() as u64;
         Ok(timings)
     }
@@ -139,6 +148,11 @@ impl GpuPlan {
         };
         Ok((made, done.timings))
     }
+}
+
+/// Nanoseconds from one moment to a later one.
+pub(crate) fn between_ns(from: Instant, to: Instant) -> u64 {
+    to.saturating_duration_since(from).as_nanos() as u64
 }
 
 /// Bytes that are copied between two looks at a stop: about 1 ms.
@@ -221,7 +235,7 @@ impl Prepared for GpuPlan {
         let tasks: Vec<mixed::Entry<'_>> = (0..tasks)
             .map(|t| mixed::Entry { plan: self, inputs: &inputs[t * each..(t + 1) * each], offset: t * stride })
             .collect();
-        if let Err(error) = mixed::run(&self.session, &tasks, results, failed) {
+        if let Err(error) = mixed::run(&self.session, &tasks, &mut mixed::Ends { results, failed, left: None }) {
             (0..tasks.len()).for_each(|task| failed(task, error.clone()));
         }
     }
@@ -257,13 +271,13 @@ impl Prepared for GpuPlan {
     }
 }
 
-fn zeros(bytes: usize) -> Buffer {
+pub(crate) fn zeros(bytes: usize) -> Buffer {
     let words = Buffer::from_vec(vec![0u32; bytes.div_ceil(4)]);
     words.slice(0..bytes).unwrap_or(words)
 }
 
 /// Read memory as it lies, or a copy where reading it again and again would be slow.
-fn host(read: Readback, copied: bool) -> Buffer {
+pub(crate) fn host(read: Readback, copied: bool) -> Buffer {
     if copied {
         // At once, and in large steps: memory that is not cached has its price for each access.
         let mut words = vec![0u32; read.bytes().len().div_ceil(4)];

@@ -19,7 +19,8 @@ impl Owner {
             let _ = reply.send(Err(error));
             return;
         }
-        let wall_ns = submitted.elapsed().as_nanos() as u64;
+        let finished = Instant::now();
+        let wall_ns = finished.saturating_duration_since(submitted).as_nanos() as u64;
         if permit.is_some() {
             self.life.progress(wall_ns);
         }
@@ -61,7 +62,7 @@ impl Owner {
             }
         }
         drop(permit);
-        let _ = reply.send(Ok(Done { read, kept, timings }));
+        let _ = reply.send(Ok(Done { read, kept, timings, finished }));
         self.linger_until = Instant::now() + LINGER;
         if intervals.len() == parts.len() && timings.device_ns > 0 {
             parts.iter().zip(intervals).for_each(|(part, ns)| self.learn(std::slice::from_ref(part), ns));

@@ -9,6 +9,7 @@ use breakeven_ir::backend::RunError;
 use breakeven_ir::plan::Plan;
 use crossbeam_channel::{Receiver, bounded};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A trial's results.
 pub(crate) struct Tried {
@@ -65,7 +66,8 @@ impl Owner {
         let (upload_bytes, block_bytes) = (layout.upload_bytes, layout.block_bytes);
         let (reply, answer) = bounded(1);
         let groups = vec![Group { core: core.clone(), layout, residents: Vec::new(), many: None }];
-        self.start(Job { groups, upload: Some(upload), upload_bytes, block_bytes, reply, permit: None, stop: None });
+        let (upload, sent) = (Some(upload), Instant::now());
+        self.start(Job { groups, upload, upload_bytes, block_bytes, reply, permit: None, stop: None, sent });
         Ok(answer)
     }
 

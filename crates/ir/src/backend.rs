@@ -12,7 +12,7 @@ pub use api::Api;
 pub use error::RunError;
 pub use host::on_host;
 pub use launch::Launch;
-pub use report::{Health, Status, Timings};
+pub use report::{Health, Status, Timings, Usage};
 pub use stop::Stop;
 pub use transfer::{Direction, Transfer, Way};
 
@@ -123,6 +123,10 @@ pub struct Task<'a> {
 /// Results of [`Prepared::run_tasks`] are padded to this many bytes, so that every slice is aligned and no two tasks
 /// share a cache line.
 pub const RESULT_ALIGN: usize = 64;
+
+/// The version of what kernels compute, on every device: raised when a change of planner, lanes, kernels or shaders may
+/// change a bit of any result. Results that were kept on disk are believed only under the same one.
+pub const KERNEL_VERSION: u32 = 2;
 
 /// A plan made ready for one device. Running it allocates nothing but what [`Prepared::run`]'s caller gives it.
 ///
@@ -267,6 +271,11 @@ pub trait Backend: Send + Sync {
     /// Makes a plan ready to run.
     fn prepare(&self, plan: &Arc<Plan>) -> Result<Arc<dyn Prepared>, RunError>;
 
+    /// Would it make this plan ready? As [`Backend::prepare`], but nothing is compiled or kept.
+    fn accepts(&self, _plan: &Arc<Plan>) -> Result<(), RunError> {
+        Ok(())
+    }
+
     /// Runs many tasks, of any plans that were prepared here, as one batch.
     fn run_mixed(
         &self,
@@ -280,6 +289,19 @@ pub trait Backend: Send + Sync {
             self.prepare(task.plan)?.run_tasks(1, task.inputs, place, stride, &mut |_, error| failed(number, error));
         }
         Ok(Timings::default())
+    }
+
+    /// As [`Backend::run_mixed`], but results may be left where the device has put them: `left` is told a task's number
+    /// and its output buffers, in order, and nothing of them is in `results`.
+    fn run_mixed_in_place(
+        &self,
+        tasks: &[Task<'_>],
+        results: &mut [u8],
+        failed: &mut dyn FnMut(usize, RunError),
+        left: &mut dyn FnMut(usize, Vec<Buffer>),
+    ) -> Result<Timings, RunError> {
+        let _ = left;
+        self.run_mixed(tasks, results, failed)
     }
 
     /// Puts bytes on the device, for the batches to come.
@@ -344,6 +366,16 @@ pub trait Backend: Send + Sync {
     /// What it still has to do, in nanoseconds as predicted.
     fn pending_ns(&self) -> u64 {
         0
+    }
+
+    /// What it holds and has to do. A device without memory of its own holds none.
+    fn usage(&self) -> Usage {
+        Usage { pending_ns: self.pending_ns(), ..Usage::default() }
+    }
+
+    /// Gives memory back that it keeps for batches to come.
+    fn release(&self) -> Result<(), RunError> {
+        Ok(())
     }
 
     /// How it fares.

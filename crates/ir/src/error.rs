@@ -199,6 +199,24 @@ pub enum Error {
         /// Its place in the list.
         position: usize,
     },
+    /// A text that is no recipe.
+    #[error("line {line} of the recipe: {why}; it was damaged, or written by another version")]
+    Recipe {
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A value that does not fit a leaf of a recipe.
+    #[error("leaf `{name}` of the recipe is {expected}, but {found} was given")]
+    WrongLeaf {
+        /// The leaf's name.
+        name: String,
+        /// What it is.
+        expected: String,
+        /// What was given.
+        found: String,
+    },
 }
 
 fn list(dtypes: &[DType]) -> String {

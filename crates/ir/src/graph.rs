@@ -5,8 +5,7 @@
 use crate::dtype::{DType, Scalar};
 use crate::ops::{Op, ReduceOp, ScanOp};
 use crate::shape::{AxisSet, Shape};
-use crate::tensor::{Kind, Tensor, View, Walk};
-use std::collections::HashMap;
+use crate::tensor::{FastMap, Kind, Tensor, View, Walk};
 
 /// The number of a node.
 pub(crate) type NodeId = usize;
@@ -60,7 +59,7 @@ pub(crate) struct Graph {
     /// The dtype and shape of each leaf, also of those that nothing needs in the end.
     pub(crate) leaves: Vec<(DType, Shape)>,
     pub(crate) outputs: Vec<NodeId>,
-    seen: HashMap<GraphNode, NodeId>,
+    seen: FastMap<GraphNode, NodeId>,
 }
 
 /// Pieces that one kernel selects between when it joins tensors. More are joined in rounds: each piece is looked at

@@ -29,4 +29,4 @@ pub use error::{Error, Result};
 pub use ops::{LaneBits, Op, OpRow, ReduceOp, ScanOp, Signature, property};
 pub use plan::Plan;
 pub use shape::{AxisSet, IntoShape, MAX_RANK, Shape};
-pub use tensor::{Input, Operand, PlanKey, Slice, Tensor, plan_key, s};
+pub use tensor::{Input, Leaf, Operand, PlanKey, Recipe, Slice, Tensor, parse_recipe, plan_key, recipe, s};

@@ -223,6 +223,22 @@ macro_rules! op_table {
                 (i32 x) -> i32 { !x } "(~{0})";
                 (u32 x) -> u32 { !x } "(~{0})";
             } 1, 0.0, [], "not x: logical on bool, bitwise on integers";
+            Shl shl () {
+                (i32 x, i32 y) -> i32 { x.unbounded_shl(y as u32) } "shl_i({0}, {1})";
+                (u32 x, u32 y) -> u32 { x.unbounded_shl(y) } "shl_u({0}, {1})";
+            } 1, 0.0, [[3.0, 2.0] 12.0, [1.0, 32.0] 0.0], "x << y; no bit is left where y is not 0 to 31";
+            Shr shr () {
+                (i32 x, i32 y) -> i32 { x.unbounded_shr(y as u32) } "shr_i({0}, {1})";
+                (u32 x, u32 y) -> u32 { x.unbounded_shr(y) } "shr_u({0}, {1})";
+            } 1, 0.0, [[13.0, 2.0] 3.0, [7.0, 32.0] 0.0], "x >> y, with the sign; nothing else is left where y is not 0 to 31";
+            CountOnes count_ones () {
+                (i32 x) -> i32 { x.wrapping_abs().count_ones() as i32 } "countOneBits(abs({0}))";
+                (u32 x) -> u32 { x.count_ones() } "countOneBits({0})";
+            } 3, 0.0, [[7.0] 3.0, [0.0] 0.0], "how many bits of the absolute value are 1";
+            ReverseBits reverse_bits () {
+                (i32 x) -> i32 { x.reverse_bits() } "reverseBits({0})";
+                (u32 x) -> u32 { x.reverse_bits() } "reverseBits({0})";
+            } 4, 0.0, [[0.0] 0.0], "the 32 bits in reverse order";
             Where where_ = "where" () {
                 (bool c, f32 x, f32 y) -> f32 { if c != 0 { x } else { y } } "select({2}, {1}, {0} != 0u)";
                 (bool c, i32 x, i32 y) -> i32 { if c != 0 { x } else { y } } "select({2}, {1}, {0} != 0u)";

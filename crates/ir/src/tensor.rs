@@ -9,6 +9,7 @@ mod elementwise;
 mod join;
 mod movement;
 mod rebuild;
+mod recipe;
 mod reduce;
 mod slice;
 mod walk;
@@ -16,8 +17,9 @@ mod walk;
 pub use create::Input;
 pub use elementwise::Operand;
 pub(crate) use movement::{Movement, View};
+pub use recipe::{Leaf, Recipe, parse_recipe, recipe};
 pub use slice::{Slice, s};
-pub(crate) use walk::Walk;
+pub(crate) use walk::{FastMap, Walk};
 pub use walk::{PlanKey, plan_key};
 
 use crate::buffer::Buffer;

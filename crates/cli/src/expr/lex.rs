@@ -27,17 +27,15 @@ pub(super) struct Token<'s> {
 }
 
 /// Longest first, so that the first match is the right one.
-const SYMBOLS: [&str; 29] = [
-    "...", "**", "//", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "@", "<", ">", "&", "|", "^", "~", "=", "(",
-    ")", "[", "]", ",", ":", ".", ";", "!",
+const SYMBOLS: [&str; 31] = [
+    "...", "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "@", "<", ">", "&", "|", "^", "~",
+    "=", "(", ")", "[", "]", ",", ":", ".", ";", "!",
 ];
 
 /// What people write out of habit or paste from a document, and what to write here.
-const REFUSED_SYMBOLS: [(&str, &str); 19] = [
+const REFUSED_SYMBOLS: [(&str, &str); 17] = [
     ("&&", "use `&`, and put comparisons in parentheses: `(a < b) & (b < c)`"),
     ("||", "use `|`, and put comparisons in parentheses: `(a < b) | (b < c)`"),
-    ("<<", "multiply by a power of two instead of shifting"),
-    (">>", "divide by a power of two with `//` instead of shifting"),
     (":=", "assign in a statement of its own: `name = value; ...`"),
     ("->", "there are no annotations and no lambdas here"),
     ("\"", "there are no strings here: write the name of a dtype as it is, as in `cast(x, f32)`"),

@@ -7,11 +7,12 @@ const COMPARISON: u8 = 1;
 const OR: u8 = 2;
 const XOR: u8 = 3;
 const AND: u8 = 4;
-const SUM: u8 = 5;
-const PRODUCT: u8 = 6;
+const SHIFT: u8 = 5;
+const SUM: u8 = 6;
+const PRODUCT: u8 = 7;
 /// Looser than `**` on its right and tighter than all else: `-x ** 2` is `-(x ** 2)`.
-pub(super) const UNARY: u8 = 7;
-const POWER: u8 = 8;
+pub(super) const UNARY: u8 = 8;
+const POWER: u8 = 9;
 
 /// The operator that a symbol stands for between two operands, and how tightly it binds.
 pub(super) fn binary(symbol: &str) -> Option<(BinaryOp, u8)> {
@@ -25,6 +26,8 @@ pub(super) fn binary(symbol: &str) -> Option<(BinaryOp, u8)> {
         "|" => (BinaryOp::Or, OR),
         "^" => (BinaryOp::Xor, XOR),
         "&" => (BinaryOp::And, AND),
+        "<<" => (BinaryOp::Shl, SHIFT),
+        ">>" => (BinaryOp::Shr, SHIFT),
         "+" => (BinaryOp::Add, SUM),
         "-" => (BinaryOp::Sub, SUM),
         "*" => (BinaryOp::Mul, PRODUCT),

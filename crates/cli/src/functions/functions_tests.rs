@@ -24,6 +24,7 @@ fn argument(function: &str, param: &Param) -> &'static str {
         ("conv2d", "x" | "weight") => "image",
         // Bits of floats are no numbers.
         ("xor", _) => "x > 0",
+        ("shl" | "shr" | "count_ones" | "reverse_bits", _) => "cast(x, i32)",
         ("pad", "pad_width") | ("tile", "reps") => "1",
         ("windows", "size") => "(1, 2)",
         ("take", "indices") => "[0, 1]",

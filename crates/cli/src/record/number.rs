@@ -82,9 +82,8 @@ impl fmt::Display for Number {
 
 /// `-x`, `+x`, `~x`.
 pub fn unary(op: UnaryOp, operand: Number) -> Result<Number, String> {
-    let overflow = || "the integer grows beyond 127 bits; write it as a float, such as `1e40`".to_owned();
     match (op, operand, operand.to_int()) {
-        (UnaryOp::Neg, _, Some(value)) => value.checked_neg().map(Number::Int).ok_or_else(overflow),
+        (UnaryOp::Neg, _, Some(value)) => value.checked_neg().map(Number::Int).ok_or_else(too_large),
         (UnaryOp::Pos, _, Some(value)) => Ok(Number::Int(value)),
         // numpy's `~` on a bool, which is what an array of them would do. Python's own gives -2 for True.
         (UnaryOp::Invert, Number::Bool(value), _) => Ok(Number::Bool(!value)),
@@ -101,6 +100,7 @@ pub fn binary(op: BinaryOp, left: Number, right: Number) -> Result<Number, Strin
     match op {
         B::MatMul => return Err("`@` multiplies matrices, found two numbers; use `*`".to_owned()),
         B::And | B::Or | B::Xor => return bitwise(op, left, right),
+        B::Shl | B::Shr => return shift(op, left, right),
         _ => {}
     }
     if op.is_comparison() {
@@ -141,6 +141,25 @@ fn bitwise(op: BinaryOp, left: Number, right: Number) -> Result<Number, String> 
     }
 }
 
+/// Python's shifts: a negative count is a mistake, and bits that go to the left are kept.
+fn shift(op: BinaryOp, left: Number, right: Number) -> Result<Number, String> {
+    let (Some(a), Some(b)) = (left.to_int(), right.to_int()) else {
+        return Err(format!("`{}` is defined for integers, found {left} and {right}", op.symbol()));
+    };
+    if b < 0 {
+        return Err(format!("a number is shifted by 0 bits or more, found {b}"));
+    }
+    let by = u32::try_from(b).unwrap_or(u32::MAX);
+    match op {
+        BinaryOp::Shr => Ok(Number::Int(a >> by.min(127))),
+        _ => {
+            let factor = 1i128.checked_shl(by).filter(|factor| *factor > 0);
+            let value = if a == 0 { Some(0) } else { factor.and_then(|factor| a.checked_mul(factor)) };
+            value.map(Number::Int).ok_or_else(too_large)
+        }
+    }
+}
+
 fn int(op: BinaryOp, a: i128, b: i128) -> Result<Number, String> {
     use BinaryOp as B;
     if b == 0 && matches!(op, B::Div | B::FloorDiv | B::Rem) || a == 0 && b < 0 && op == B::Pow {
@@ -163,9 +182,11 @@ fn int(op: BinaryOp, a: i128, b: i128) -> Result<Number, String> {
         B::FloorDiv => a.checked_div(b).map(|q| if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q }),
         _ => a.checked_rem(b).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r }),
     };
-    value
-        .map(Number::Int)
-        .ok_or_else(|| "the integer grows beyond 127 bits; write it as a float, such as `1e40`".to_owned())
+    value.map(Number::Int).ok_or_else(too_large)
+}
+
+fn too_large() -> String {
+    "the integer grows beyond 127 bits; write it as a float, such as `1e40`".to_owned()
 }
 
 fn float(op: BinaryOp, a: f64, b: f64) -> Result<Number, String> {
@@ -232,6 +253,14 @@ mod tests {
         check(true, Add, true, int(2));
         check(true, And, false, bool(false));
         check(6, Xor, 3, int(5));
+        check(3, Shl, 40, int(3 << 40));
+        check(-5, Shr, 1, int(-3));
+        check(-5, Shr, 500, int(-1));
+        check(0, Shl, 500, int(0));
+        check(1, Shl, 126, int(1 << 126));
+        check(1, Shl, 127, None);
+        check(1, Shl, -1, None);
+        check(1.5, Shr, 1, None);
         check(1, Lt, 1.5, bool(true));
         check(f64::NAN, Ne, f64::NAN, bool(true));
         check(f64::NAN, Eq, f64::NAN, bool(false));

@@ -17,7 +17,7 @@ pub fn symbol(op: Op) -> Option<(&'static str, bool)> {
 }
 
 /// The operators that are rows of the op table; `@` is the only other one.
-const OPERATORS: [(BinaryOp, Op); 16] = [
+const OPERATORS: [(BinaryOp, Op); 18] = [
     (BinaryOp::Add, Op::Add),
     (BinaryOp::Sub, Op::Sub),
     (BinaryOp::Mul, Op::Mul),
@@ -28,6 +28,8 @@ const OPERATORS: [(BinaryOp, Op); 16] = [
     (BinaryOp::And, Op::And),
     (BinaryOp::Or, Op::Or),
     (BinaryOp::Xor, Op::Xor),
+    (BinaryOp::Shl, Op::Shl),
+    (BinaryOp::Shr, Op::Shr),
     (BinaryOp::Lt, Op::Lt),
     (BinaryOp::Le, Op::Le),
     (BinaryOp::Gt, Op::Gt),

@@ -1,33 +1,50 @@
 //! Running values: along the lanes of a tile (rows), or from step to step for each lane (columns).
 
+use super::reduce::{Fold, MaxF, MaxI, MaxU, ProdI, SumI};
+use crate::level::{Level, leveled};
 use breakeven_ir::lane::maximum;
-use breakeven_ir::{DType, ScanOp};
+use breakeven_ir::{DType, LaneBits, ScanOp};
 
-/// The running value of one row or column: a sum or product of f32 as f64 bits, everything else as lane bits.
+/// The running value of one row or column: a sum or product of f32 as f64 bits, everything else as lane bits, which
+/// columns keep packed.
 pub(crate) type Carry = u64;
+
+/// One step of `n` columns: `src` and `dst` hold `n` lanes and may be equal, `carry` holds `n` carries.
+type ColFn = unsafe fn(src: *const u32, dst: *mut u32, n: usize, carry: *mut Carry);
 
 /// How one scan of one dtype runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScanFns {
     op: ScanOp,
     dtype: DType,
+    col: ColFn,
 }
 
 impl ScanFns {
-    pub(crate) fn new(op: ScanOp, dtype: DType) -> ScanFns {
-        ScanFns { op, dtype }
+    pub(crate) fn new(op: ScanOp, dtype: DType, level: Level) -> ScanFns {
+        let col = match (op, dtype) {
+            (ScanOp::Sum, DType::F32) => col_sum_at(level),
+            (ScanOp::Prod, DType::F32) => col_prod_at(level),
+            (ScanOp::Sum, _) => col_narrow_at::<SumI>(level),
+            (ScanOp::Prod, _) => col_narrow_at::<ProdI>(level),
+            (ScanOp::Max, DType::F32) => col_narrow_at::<MaxF>(level),
+            (ScanOp::Max, DType::I32) => col_narrow_at::<MaxI>(level),
+            (ScanOp::Max, _) => col_narrow_at::<MaxU>(level),
+        };
+        ScanFns { op, dtype, col }
     }
 
-    /// The carry before the first element.
+    /// The carry before the first element; lane bits stand in both halves, so that packed carries begin with them, too.
     pub(crate) fn start(&self) -> Carry {
+        let narrow = |bits: u32| u64::from(bits) << 32 | u64::from(bits);
         match (self.op, self.dtype) {
             (ScanOp::Sum, DType::F32) => 0f64.to_bits(),
             (ScanOp::Prod, DType::F32) => 1f64.to_bits(),
-            (ScanOp::Sum, _) => 0,
-            (ScanOp::Prod, _) => 1,
-            (ScanOp::Max, DType::F32) => u64::from(f32::NEG_INFINITY.to_bits()),
-            (ScanOp::Max, DType::I32) => u64::from(i32::MIN as u32),
-            (ScanOp::Max, _) => 0,
+            (ScanOp::Sum, _) => narrow(SumI::START),
+            (ScanOp::Prod, _) => narrow(ProdI::START),
+            (ScanOp::Max, DType::F32) => narrow(MaxF::START.lane_bits()),
+            (ScanOp::Max, DType::I32) => narrow(MaxI::START.lane_bits()),
+            (ScanOp::Max, _) => narrow(MaxU::START),
         }
     }
 
@@ -83,16 +100,10 @@ impl ScanFns {
     /// One step of `n` columns.
     ///
     /// # Safety
-    /// `src` and `dst` hold `n` lanes and may be equal, `carry` holds `n` carries.
+    /// See [`ColFn`].
     pub(crate) unsafe fn col(&self, src: *const u32, dst: *mut u32, n: usize, carry: *mut Carry) {
-        for at in 0..n {
-            // SAFETY: `at < n`.
-            unsafe {
-                let (next, out) = self.step(carry.add(at).read(), src.add(at).read_unaligned());
-                carry.add(at).write(next);
-                dst.add(at).write_unaligned(out);
-            }
-        }
+        // SAFETY: the caller's pointers are valid, and the level was asked of this CPU.
+        unsafe { (self.col)(src, dst, n, carry) }
     }
 }
 
@@ -100,3 +111,85 @@ impl ScanFns {
 fn both(bits: u32) -> (Carry, u32) {
     (u64::from(bits), bits)
 }
+
+/// Lanes that are loaded before any is stored, so that `dst` may be `src`.
+const W: usize = 32;
+
+/// # Safety
+/// See [`ColFn`].
+#[inline(always)]
+unsafe fn col_narrow<const FMA: bool, F: Fold>(src: *const u32, dst: *mut u32, n: usize, carry: *mut Carry) {
+    let carry = carry.cast::<u32>();
+    let next = |x: u32, running: u32| F::fold(F::T::from_lane_bits(running), F::T::from_lane_bits(x)).lane_bits();
+    let whole = n / W * W;
+    for at in (0..whole).step_by(W) {
+        // SAFETY: `at + W <= n`, and there is room for two packed carries for each column.
+        unsafe {
+            let x = src.add(at).cast::<[u32; W]>().read_unaligned();
+            let mut y = carry.add(at).cast::<[u32; W]>().read_unaligned();
+            for k in 0..W {
+                y[k] = next(x[k], y[k]);
+            }
+            carry.add(at).cast::<[u32; W]>().write_unaligned(y);
+            dst.add(at).cast::<[u32; W]>().write_unaligned(y);
+        }
+    }
+    for at in whole..n {
+        // SAFETY: `at < n`.
+        unsafe {
+            let y = next(src.add(at).read_unaligned(), carry.add(at).read());
+            carry.add(at).write(y);
+            dst.add(at).write_unaligned(y);
+        }
+    }
+}
+
+/// Scans f32 lanes with f64 carries.
+///
+/// # Safety
+/// See [`ColFn`].
+#[inline(always)]
+unsafe fn col_wide(src: *const u32, dst: *mut u32, n: usize, carry: *mut Carry, next: impl Fn(f64, f64) -> f64) {
+    let carry = carry.cast::<f64>();
+    let whole = n / W * W;
+    for at in (0..whole).step_by(W) {
+        // SAFETY: `at + W <= n`.
+        unsafe {
+            let x = src.add(at).cast::<[f32; W]>().read_unaligned();
+            let mut y = carry.add(at).cast::<[f64; W]>().read_unaligned();
+            for k in 0..W {
+                y[k] = next(y[k], f64::from(x[k]));
+            }
+            carry.add(at).cast::<[f64; W]>().write_unaligned(y);
+            dst.add(at).cast::<[f32; W]>().write_unaligned(y.map(|y| y as f32));
+        }
+    }
+    for at in whole..n {
+        // SAFETY: `at < n`.
+        unsafe {
+            let y = next(carry.add(at).read(), f64::from(src.add(at).cast::<f32>().read_unaligned()));
+            carry.add(at).write(y);
+            dst.add(at).cast::<f32>().write_unaligned(y as f32);
+        }
+    }
+}
+
+/// # Safety
+/// See [`ColFn`].
+#[inline(always)]
+unsafe fn col_sum<const FMA: bool>(src: *const u32, dst: *mut u32, n: usize, carry: *mut Carry) {
+    // SAFETY: the caller's pointers are valid.
+    unsafe { col_wide(src, dst, n, carry, |a, b| a + b) }
+}
+
+/// # Safety
+/// See [`ColFn`].
+#[inline(always)]
+unsafe fn col_prod<const FMA: bool>(src: *const u32, dst: *mut u32, n: usize, carry: *mut Carry) {
+    // SAFETY: the caller's pointers are valid.
+    unsafe { col_wide(src, dst, n, carry, |a, b| a * b) }
+}
+
+leveled! { fn col_narrow_at<F: Fold;>(src: *const u32, dst: *mut u32, n: usize, carry: *mut Carry) => col_narrow }
+leveled! { fn col_sum_at<;>(src: *const u32, dst: *mut u32, n: usize, carry: *mut Carry) => col_sum }
+leveled! { fn col_prod_at<;>(src: *const u32, dst: *mut u32, n: usize, carry: *mut Carry) => col_prod }

@@ -178,7 +178,7 @@ impl Lowering<'_> {
                 let src = self.vector(arg, steps);
                 let dst = self.destination(v, false);
                 let scan = self.out.scans.len() as u32;
-                self.out.scans.push(ScanFns::new(op, dtype));
+                self.out.scans.push(ScanFns::new(op, dtype, self.level));
                 steps.push(Step::Scan { scan, src, dst });
                 Loc { ptr: dst, scalar: false }
             }

@@ -152,6 +152,12 @@ const ASSUMED_STRIDED: f64 = 3.0;
 /// How many operations a step of a scan is worth, where that was not measured: it can't be done side by side.
 const ASSUMED_SCAN: f64 = 10.0;
 
+/// No processor takes so many times as long as a common one; kernels that were compiled without optimisation take a fifth of
+/// this.
+const SLOWEST: f64 = 150.0;
+/// Bytes and operations at which that is looked at.
+const BIG: f64 = 1e6;
+
 impl Default for Costs {
     fn default() -> Costs {
         Costs {
@@ -354,6 +360,21 @@ impl Costs {
             (Some(end), _) | (None, Some(end)) => end.ln_op_ns(),
             (None, None) => 0.0,
         }
+    }
+
+    /// Is enough known to compare it with others? What was not measured would look as if it cost next to nothing.
+    pub(crate) fn is_telling(&self, is_device: bool) -> bool {
+        let moves = !is_device || !self.upload.is_empty() && !self.readback.is_empty();
+        moves && !self.memory.is_empty() && !self.compute.is_empty()
+    }
+
+    /// Can this be a processor, made so many times as slow? Figures of a moment in which it did not get to run are no
+    /// figures of it, and everything else would seem to pay for as long as they are remembered.
+    pub(crate) fn is_processor(&self, slowed: u32) -> bool {
+        let factor = SLOWEST * f64::from(slowed.max(1));
+        let common = Costs::default();
+        self.memory_ns(BIG) <= factor * common.memory_ns(BIG)
+            && self.computed_ns(BIG) <= factor * common.computed_ns(BIG)
     }
 
     /// As it was read from a file: nothing negative, nothing that is no number.

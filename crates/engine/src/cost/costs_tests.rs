@@ -311,3 +311,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_was_interrupted_too_early_says_nothing() {
+    let curve = || Curve::new(vec![(1e4, 1e4)]);
+    let cpu = Costs { memory: curve(), compute: curve(), ..Costs::default() };
+    assert!(cpu.is_telling(false) && !cpu.is_telling(true));
+    let device = Costs { upload: curve(), readback: curve(), ..cpu.clone() };
+    assert!(device.is_telling(true));
+    assert!(!Costs { compute: Curve::default(), ..device.clone() }.is_telling(true));
+    assert!(!Costs { submit_ns: 466_640.0, ..Costs::default() }.is_telling(true));
+}
+
+#[test]
+fn a_processor_that_did_not_get_to_run_was_not_measured() {
+    // As it was found on a machine whose cores were stopped meanwhile: 67 ns for an operation.
+    let stopped = Costs {
+        memory: Curve::new(vec![(32_768.0, 33_352.0), (2_097_152.0, 14_547_877.0)]),
+        compute: Curve::new(vec![(262_144.0, 17_542_235.0)]),
+        ..Costs::default()
+    };
+    assert!(!stopped.is_processor(1));
+    assert!(stopped.is_processor(16), "one that is made to be slow may be");
+}

@@ -215,6 +215,12 @@ fn steps(effort: Effort, is_device: bool) -> Vec<Step> {
     steps
 }
 
+/// How many steps it takes until enough is known for a choice ([`Costs::is_telling`]).
+pub(crate) fn telling_steps(is_device: bool) -> usize {
+    let steps = steps(Effort::Probe, is_device);
+    steps.iter().position(|step| matches!(step, Step::Compute(_))).map_or(steps.len(), |at| at + 1)
+}
+
 /// What a step took: the whole batch, and the device's own time where it was asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Took {

@@ -4,10 +4,12 @@
 //! adapter and driver. A file that is torn, foreign or nonsense is refused with a message and never trusted.
 
 use super::costs::Costs;
+use crate::whole_file::write_whole;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The version of this file and of the kernels that the costs were measured with: a change of either changes it.
+/// The version of this file and of the kernels that the costs were measured with: a change of either changes it. It is not
+/// [`KERNEL_VERSION`](breakeven_ir::backend::KERNEL_VERSION): kernels become faster without a change of their results.
 const VERSION: u32 = 1;
 
 /// What costs belong to.
@@ -25,6 +27,12 @@ pub struct DeviceKey {
     pub backend: String,
     /// The driver and its version.
     pub driver: String,
+}
+
+impl DeviceKey {
+    pub(crate) fn is_processor(&self) -> bool {
+        self.backend == CPU
+    }
 }
 
 impl std::fmt::Display for DeviceKey {
@@ -85,7 +93,7 @@ impl CostsFile {
 
     /// Was anything but the processor measured?
     pub fn has_devices(&self) -> bool {
-        self.devices.iter().any(|entry| entry.key.backend != CPU)
+        self.devices.iter().any(|entry| !entry.key.is_processor())
     }
 
     /// The devices in it.
@@ -149,13 +157,8 @@ impl CostsFile {
 
     /// Writes it whole or not at all: a reader finds the old file or the new one.
     pub fn write(&self, dir: &Path) -> std::io::Result<()> {
-        std::fs::create_dir_all(dir)?;
-        let path = CostsFile::path(dir, &self.cpu, self.threads);
-        // Of this thread alone: two engines of one process may write at once.
-        let thread = format!("{:?}", std::thread::current().id()).replace(|c: char| !c.is_ascii_digit(), "");
-        let beside = path.with_extension(format!("{}-{thread}.tmp", std::process::id()));
-        std::fs::write(&beside, serde_json::to_string_pretty(self).map_err(std::io::Error::other)?)?;
-        std::fs::rename(&beside, &path).inspect_err(|_| drop(std::fs::remove_file(&beside)))
+        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::other)?;
+        write_whole(&CostsFile::path(dir, &self.cpu, self.threads), text.as_bytes())
     }
 }
 

@@ -10,6 +10,7 @@ use crate::array::Array;
 use crate::error::Result;
 use crate::execute::Views;
 use crate::many::Many;
+use crate::profile::{self, Waited};
 use crate::program::Program;
 use breakeven_ir::backend::Stop;
 use std::sync::Arc;
@@ -69,7 +70,7 @@ impl Core {
         }
         while jobs.len() < self.config.gather && Instant::now() < until && !self.is_closed() {
             let next = until.min(Instant::now() + Duration::from_micros(50));
-            self.work.wait(Some(next), || (!self.intake.is_empty()).then_some(()));
+            self.work[seat.device].wait(Some(next), || (!self.intake.is_empty()).then_some(()));
             let before = jobs.len();
             let is_urgent = self.take_more(seat, first.program, jobs);
             if is_urgent {
@@ -125,6 +126,10 @@ impl Core {
         let result = {
             let tasks: Vec<Views<'_>> = taken.iter().map(|(_, _, inputs)| views(inputs)).collect();
             let stops: Vec<&Stop> = taken.iter().map(|(task, ..)| &task.stop).collect();
+            profile::note_job(|| Waited {
+                since: taken.iter().filter_map(|(task, ..)| task.submitted).min(),
+                is_told: taken.iter().all(|(task, ..)| task.terms.device.is_some()),
+            });
             self.run_caught(|| {
                 let mut results = Many::empty();
                 results.fill_on(&program.inner, &tasks, seat.device, &stops)?;

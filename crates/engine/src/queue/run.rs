@@ -12,7 +12,8 @@ use crate::decision::Decision;
 use crate::engine::{Ran, run_batch};
 use crate::error::{Error, Result};
 use crate::many::Many;
-use crate::route::RunOptions;
+use crate::profile::{self, FrameKind, Waited};
+use crate::route::{RunOptions, queue_reason};
 use breakeven_ir::Tensor;
 use breakeven_ir::backend::RunError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -95,6 +96,7 @@ impl Core {
     /// Runs one job; it comes back if it has to be done elsewhere.
     pub(super) fn run_one(self: &Arc<Core>, seat: &Seat, task: &TaskRef) -> Option<TaskRef> {
         if task.is_command && !task.is_answered() {
+            let _command = profile::enter(FrameKind::Phase, || "command".into());
             // It is left where it is: its memory goes back on the thread that it came from.
             let run = |what: &What| self.run_caught(|| self.run_what(seat, task, what));
             if let Some(answer) = task.with_what(run) {
@@ -107,6 +109,7 @@ impl Core {
             self.note_end(task);
             return None;
         };
+        note_job(task);
         let error = match self.run_caught(|| self.run_what(seat, task, &what)) {
             Ok(answer) => {
                 seat.succeeded();
@@ -141,6 +144,7 @@ impl Core {
                 self.finish_task(seat, task, Err(failed(error.clone())));
             } else {
                 let what = task.take();
+                note_job(task);
                 let result = what.map(|what| self.run_caught(|| self.run_on_cpu(task, &what)));
                 if let Some(result) = result {
                     self.finish_task(seat, task, result.map_err(failed));
@@ -277,8 +281,7 @@ impl Core {
 
     fn as_chosen(&self, task: &Task, mut decision: Decision) -> Decision {
         if task.terms.device.is_none() && decision.fallbacks == 0 && decision.predicted.is_empty() {
-            decision.reason =
-                format!("{} took it from the queue: nobody is expected to have it sooner", decision.device);
+            decision.reason = queue_reason(&decision.device);
         }
         decision
     }
@@ -299,6 +302,11 @@ impl Core {
         }
         Ok(())
     }
+}
+
+/// The next batch of this worker is this job, if a profile is recorded.
+fn note_job(task: &Task) {
+    profile::note_job(|| Waited { since: task.submitted, is_told: task.terms.device.is_some() });
 }
 
 type Decided = Option<Box<Decision>>;

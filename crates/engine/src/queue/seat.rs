@@ -6,6 +6,7 @@ use super::{Core, Event};
 use crate::config::Device;
 use crate::devices::Slot;
 use crate::error::{Error, Result};
+use crate::profile::{self, Attendance, FrameKind};
 use crate::route;
 use crate::router::DEVICES;
 use std::sync::Arc;
@@ -202,7 +203,9 @@ impl Core {
         let mut last_work = Instant::now();
         // Its memory is used again.
         let mut jobs = Vec::new();
+        let mut attendance = Attendance::default();
         loop {
+            attendance.follow(&self.engine.profiling);
             if seat.device == 0 && self.is_auto() && self.engine.router.is_open() {
                 self.extend();
             }
@@ -215,6 +218,7 @@ impl Core {
             } else if self.ended.load(Ordering::SeqCst) {
                 return;
             } else {
+                let _idle = profile::enter(FrameKind::Idle, || "waiting for jobs".into());
                 self.rest(seat, seen, last_work);
             }
         }
@@ -233,9 +237,9 @@ impl Core {
     }
 
     /// There is a reason to look again.
-    pub(super) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
-        self.work.ring();
+        self.ring(u32::MAX);
     }
 
     /// Waits for something to do.
@@ -266,7 +270,7 @@ impl Core {
         } else {
             None
         };
-        self.work.wait(until.map(|time| Instant::now() + time), changed);
+        self.work[seat.device].wait(until.map(|time| Instant::now() + time), changed);
     }
 
     /// Tells when the device is gone or back. Is it gone?

@@ -5,6 +5,7 @@ use super::sync::lock;
 use super::{Admit, CLOSED, Core, Job, SAMPLE, Ticket, seat};
 use crate::config::Device;
 use crate::error::{Error, Result};
+use crate::profile::{self, FrameKind, Phase};
 use crate::router::DEVICES;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -37,7 +38,8 @@ impl Core {
         }
         let id = self.reserve(patience)?;
         let producer = terms.producer.unwrap_or_else(this_thread);
-        let timed = self.config.metrics && id.is_multiple_of(SAMPLE) || self.events.any();
+        let is_watched = self.events.any() || self.engine.profiling.is_on();
+        let timed = self.config.metrics && id.is_multiple_of(SAMPLE) || is_watched;
         let task = self.pool.take(id, producer, what, terms, devices, timed);
         if let Some(deadline) = task.deadline() {
             self.timer.at(deadline, &task);
@@ -47,7 +49,7 @@ impl Core {
             // Room was reserved, so that this does not happen; if it did, nothing would be lost.
             lock(&self.state).lanes.push(task.priority() as usize, task.producer, task.id, task);
         }
-        self.work.ring();
+        self.ring(devices);
         self.feel_pressure(id);
         Ok(ticket)
     }
@@ -79,6 +81,7 @@ impl Core {
             // A time that can't be told is never.
             Patience::For(time) => Instant::now().checked_add(time),
         };
+        let _wait = profile::enter(FrameKind::DeviceWait, || Phase::Queue.name().into());
         // Quick jobs make room sooner than a thread that sleeps would wake.
         for look in 0..ROOM_LOOKS {
             if let Some(reserved) = reserve() {

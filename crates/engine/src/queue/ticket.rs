@@ -8,6 +8,7 @@ use super::sync::{Mutex, lock};
 use crate::array::Array;
 use crate::decision::Decision;
 use crate::error::{Error, Result};
+use crate::profile::{self, FrameKind};
 use crate::program::Program;
 use crate::router::DEVICES;
 use breakeven_ir::backend::Stop;
@@ -216,6 +217,7 @@ impl Ticket {
 
     /// Waits for the answer.
     pub fn wait(self) -> Result<Answer> {
+        let _idle = self.idle();
         // Nobody else has this ticket, so that the answer is still there.
         self.task.place.wait(None, Option::take).flatten().map_or(Err(Error::Aborted), unboxed)
     }
@@ -224,7 +226,13 @@ impl Ticket {
     pub fn wait_timeout(&self, timeout: Duration) -> Option<Result<Answer>> {
         // A time that can't be told is never.
         let until = Instant::now().checked_add(timeout);
+        let _idle = self.idle();
         self.task.place.wait(until, |answer| answer.clone()).flatten().map(unboxed)
+    }
+
+    /// Whoever waits has nothing else to do, unless the answer is there.
+    fn idle(&self) -> Option<profile::Entered> {
+        (!self.is_done()).then(|| profile::enter(FrameKind::Idle, || "waiting for a ticket".into()))
     }
 
     /// Waits for the results of a program or a batch.

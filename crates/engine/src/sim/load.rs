@@ -65,8 +65,11 @@ impl<'a> Load<'a> {
         if self.kernels == 0 {
             return Timings::default();
         }
+        let parts = self.parts();
         Timings {
-            total_ns: self.parts().total_ns(),
+            total_ns: parts.total_ns(),
+            upload_ns: parts.upload_ns,
+            readback_ns: parts.readback_ns,
             kernels: self.kernels,
             dispatches: self.kernels,
             passes: 1,
@@ -108,6 +111,9 @@ impl Batch<'_> {
 
     /// Lets the time pass.
     pub(super) fn end(self, stop: Option<&Stop>) -> Result<Timings, RunError> {
-        Ok(Timings { total_ns: self.passage.end(stop)?, ..self.timings })
+        let total_ns = self.passage.end(stop)?;
+        // What it took beyond its own parts, it waited for the batches before it.
+        let queue_ns = total_ns.saturating_sub(self.timings.total_ns);
+        Ok(Timings { total_ns, queue_ns, ..self.timings })
     }
 }

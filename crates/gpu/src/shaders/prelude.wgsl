@@ -108,6 +108,23 @@ fn rem_u(a: u32, b: u32) -> u32 {
     return a % select(b, 1u, b == 0u);
 }
 
+// WGSL takes the count modulo 32: here every bit is gone beyond 31, and a negative count is beyond.
+fn shl_u(a: u32, b: u32) -> u32 {
+    return select(a << (b & 31u), 0u, b > 31u);
+}
+
+fn shl_i(a: i32, b: i32) -> i32 {
+    return bitcast<i32>(shl_u(bitcast<u32>(a), bitcast<u32>(b)));
+}
+
+fn shr_u(a: u32, b: u32) -> u32 {
+    return select(a >> (b & 31u), 0u, b > 31u);
+}
+
+fn shr_i(a: i32, b: i32) -> i32 {
+    return a >> min(bitcast<u32>(b), 31u);
+}
+
 // a // b for index arithmetic: b > 0, rounds down.
 fn div_floor(a: i32, b: i32) -> i32 {
     let q = a / b;

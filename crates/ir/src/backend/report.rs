@@ -31,6 +31,12 @@ pub struct Timings {
     pub device_ns: u64,
     /// Time inside of the driver's calls that hand the work over.
     pub submit_ns: u64,
+    /// Time in which inputs were put where the device finds them.
+    pub upload_ns: u64,
+    /// Time behind other batches, before the device's owner had this one in hand.
+    pub queue_ns: u64,
+    /// Time from when the device was done until the results were where the host reads them.
+    pub readback_ns: u64,
     /// Buffers, pipelines and bind groups that had to be created for this run.
     pub created: u32,
 }
@@ -57,7 +63,36 @@ impl Timings {
         self.readback_bytes += other.readback_bytes;
         self.device_ns += other.device_ns;
         self.submit_ns += other.submit_ns;
+        self.upload_ns += other.upload_ns;
+        self.queue_ns += other.queue_ns;
+        self.readback_ns += other.readback_ns;
         self.created += other.created;
+    }
+}
+
+/// What a device holds and has to do at the moment.
+///
+/// ```
+/// use breakeven_ir::backend::Usage;
+/// let idle = Usage { reserved_bytes: 4096, ..Usage::default() };
+/// assert!(idle.is_idle() && !Usage { pending: 1, ..idle }.is_idle());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Usage {
+    /// Bytes that values, plans that were made ready and batches use.
+    pub in_use_bytes: u64,
+    /// Bytes that it has from the system, used or kept for batches to come.
+    pub reserved_bytes: u64,
+    /// Batches that it was given and has not answered.
+    pub pending: u32,
+    /// What they take, as predicted.
+    pub pending_ns: u64,
+}
+
+impl Usage {
+    /// Has it nothing to do?
+    pub fn is_idle(&self) -> bool {
+        self.pending == 0 && self.pending_ns == 0
     }
 }
 

@@ -12,7 +12,8 @@ use crate::graph::{Graph, GraphOp, NodeId};
 use crate::index::{Index, Split};
 use crate::ops::Op;
 use crate::plan::{BufferId, Factor, Var};
-use std::collections::HashMap;
+use crate::tensor::FastMap;
+use std::rc::Rc;
 
 /// What keeps a kernel from being built.
 pub(crate) enum Obstacle {
@@ -89,14 +90,14 @@ pub(crate) struct Builder<'a> {
     /// The root's flat index over its variables.
     pub(super) identity: Index,
     pub(super) body: Body,
-    pub(super) known: HashMap<Inst, Value>,
-    pub(super) accesses: HashMap<Access, u32>,
-    pub(super) places: Vec<Vec<Index>>,
-    pub(super) place_ids: HashMap<Vec<Index>, u32>,
+    pub(super) known: FastMap<Inst, Value>,
+    pub(super) accesses: FastMap<Access, u32>,
+    pub(super) places: Vec<Rc<[Index]>>,
+    pub(super) place_ids: FastMap<Rc<[Index]>, u32>,
     pub(super) guards: Vec<Vec<Condition>>,
-    pub(super) guard_ids: HashMap<Vec<Condition>, u32>,
-    pub(super) memo: HashMap<At, Value>,
-    pub(super) visits: HashMap<NodeId, u32>,
+    pub(super) guard_ids: FastMap<Vec<Condition>, u32>,
+    pub(super) memo: FastMap<At, Value>,
+    pub(super) visits: FastMap<NodeId, u32>,
     pub(super) along: Vec<(NodeId, Value, Index)>,
     pub(super) product: Option<(NodeId, u32)>,
     pub(super) loads: Vec<NodeId>,
@@ -167,14 +168,14 @@ impl<'a> Builder<'a> {
             extents: vec![],
             identity: Index::default(),
             body: Body::default(),
-            known: HashMap::new(),
-            accesses: HashMap::new(),
+            known: FastMap::default(),
+            accesses: FastMap::default(),
             places: vec![],
-            place_ids: HashMap::new(),
+            place_ids: FastMap::default(),
             guards: vec![vec![]],
-            guard_ids: HashMap::from([(vec![], 0)]),
-            memo: HashMap::new(),
-            visits: HashMap::new(),
+            guard_ids: FastMap::from_iter([(vec![], 0)]),
+            memo: FastMap::default(),
+            visits: FastMap::default(),
             along: vec![],
             product: None,
             loads: vec![],
@@ -219,9 +220,9 @@ impl<'a> Builder<'a> {
         index
     }
 
-    pub(super) fn place(&mut self, coords: Vec<Index>) -> u32 {
+    pub(super) fn place(&mut self, coords: impl Into<Rc<[Index]>>) -> u32 {
         let next = self.places.len() as u32;
-        *self.place_ids.entry(coords).or_insert_with_key(|coords| {
+        *self.place_ids.entry(coords.into()).or_insert_with_key(|coords| {
             self.places.push(coords.clone());
             next
         })

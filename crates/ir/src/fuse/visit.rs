@@ -74,7 +74,7 @@ impl Builder<'_> {
                 let mut offset = 0;
                 for &arg in &node.args {
                     let dim = self.graph.nodes[arg].shape[axis];
-                    let mut coords = coords.clone();
+                    let mut coords = coords.to_vec();
                     coords[axis] = coords[axis].clone().shift(-offset);
                     offset += dim as i64;
                     let conditions: Vec<Condition> = condition(&coords[axis], dim, &self.extents).into_iter().collect();

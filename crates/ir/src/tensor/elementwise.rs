@@ -230,6 +230,8 @@ operators! {
     BitAnd bitand and;
     BitOr bitor or;
     BitXor bitxor xor;
+    Shl shl shl;
+    Shr shr shr;
 }
 impl std::ops::Neg for &Tensor {
     type Output = Result<Tensor>;

@@ -20,15 +20,20 @@ impl Tensor {
             done.insert(input.address(), again.clone());
             fresh.push(again);
         }
-        for tensor in Walk::new(outputs).order() {
-            if done.contains_key(&tensor.address()) {
-                continue;
-            }
-            let again = rebuilt(tensor, |arg| done[&arg.address()].clone())?;
-            done.insert(tensor.address(), again);
-        }
-        Ok((fresh, outputs.iter().map(|t| done[&t.address()].clone()).collect()))
+        Ok((fresh, again(outputs, done)?))
     }
+}
+
+/// `outputs` recorded again, where `done` says what stands for some of their nodes.
+pub(super) fn again(outputs: &[&Tensor], mut done: HashMap<*const super::Node, Tensor>) -> Result<Vec<Tensor>> {
+    for tensor in Walk::new(outputs).order() {
+        if done.contains_key(&tensor.address()) {
+            continue;
+        }
+        let again = rebuilt(tensor, |arg| done[&arg.address()].clone())?;
+        done.insert(tensor.address(), again);
+    }
+    Ok(outputs.iter().map(|t| done[&t.address()].clone()).collect())
 }
 
 /// One node recorded again with arguments from `get`.
