@@ -1,9 +1,16 @@
 //! The arguments: what the shell hands over enters, a checked [`Args`] leaves, or clap says what was wrong.
 
+mod bench;
+mod profile;
+
+pub use bench::BenchArgs;
+pub use profile::ProfileArgs;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use breakeven::{Device, Objective};
+use breakeven_report::Claim;
 use clap::{Parser, Subcommand};
 
 use crate::scan::{ops, sizes};
@@ -26,6 +33,15 @@ pub enum Command {
     Eval(EvalArgs),
     /// Measure this machine: from which size on each GPU is faster than the CPU
     Scan(ScanArgs),
+    /// Set scans side by side: backends, machines or versions, and results of other tools
+    Compare(CompareArgs),
+    /// Measure groups of operations on every device, each in a process of its own, and compare with a baseline
+    Bench(BenchArgs),
+    /// Say where a run's time went, and what a faster GPU could gain at most
+    Profile(ProfileArgs),
+    /// A part of `bench`, in a process of its own
+    #[command(hide = true)]
+    BenchJob,
     /// List the functions and operators that expressions are made of
     Ops(OpsArgs),
     /// Show or clear what is remembered: measured costs, tuned kernels, pipelines
@@ -95,6 +111,10 @@ pub struct EvalArgs {
     /// Run N times and report median, p90, min and max
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
+
+    /// Write a profile of it, for `breakeven profile FILE`
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
 
     /// Give up on a run that is not done in this time, such as 500ms or 2s, with exit code 1; what is left of it is not
     /// computed
@@ -198,9 +218,64 @@ fn one_device(text: &str) -> Result<Device, String> {
     }
 }
 
+const COMPARE_HELP: &str = "\
+Sides are told apart by what they hold:
+  DIR or scan.json   what `breakeven scan -o DIR` wrote
+  FILE.csv           a plain size scan: columns size, cpu_us, gpu_us; or cpu_median_us, cpu_p90_us, ..
+  target/criterion   criterion's estimates, or one benchmark's folder below it
+A side is called like its folder or file, or LABEL in LABEL=PATH.
+
+Writes compare.csv (all rows), compare.json, summary.md and report.html, which needs no network. Contradictions are
+flagged: claimed crossovers that the rows do not show, sides that disagree about who is faster, curves that cross more
+than once, crossovers inside the noise. A claim is OP[@DEVICE]=SIZE: add=100k, add@gpu:0=never, *=100k (elements).
+
+Examples:
+  breakeven compare vulkan/scan.json gl/scan.json
+  breakeven compare before=old/scan.json after=new/scan.json -o /tmp/compare
+  breakeven compare laptop desktop server --json | jq '.ratios[]'
+  breakeven compare old-results.csv breakeven-scan --claim 'add=100k'
+  breakeven compare target/criterion breakeven-scan --claim '*=100k' --strict
+
+Exit codes: 0 success, 2 a mistake of yours, 1 a failure, or a contradiction with --strict.";
+
+/// `breakeven compare`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = COMPARE_HELP)]
+pub struct CompareArgs {
+    /// What to compare, two or more: scan.json files, their folders, CSV of size scans, folders of criterion
+    #[arg(value_name = "[LABEL=]PATH", required = true, num_args = 1..)]
+    pub sides: Vec<String>,
+
+    /// A crossover that somebody claims, to be tested against the rows of every side: add=100k, add@gpu:0=never, *=100k;
+    /// may be repeated
+    #[arg(long = "claim", value_name = "OP[@DEVICE]=SIZE", value_parser = claim)]
+    pub claims: Vec<Claim>,
+
+    /// The operation of CSV files that name none, such as add [default: one for all of them]
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub op: Option<String>,
+
+    /// The folder for the files, which is created
+    #[arg(short, long = "output", value_name = "DIR", default_value = "breakeven-compare")]
+    pub output: PathBuf,
+
+    /// Print compare.json on stdout, all else on stderr
+    #[arg(long)]
+    pub json: bool,
+
+    /// Fail if there are contradictions, or if nothing could be compared
+    #[arg(long)]
+    pub strict: bool,
+}
+
+fn claim(text: &str) -> Result<Claim, String> {
+    Claim::parse(text, "--claim").map_err(|error| error.to_string())
+}
+
 const CACHE_HELP: &str = "\
-The folder is $BREAKEVEN_CACHE_DIR, or the user's cache folder. Nothing in it is needed: what is missing is measured,
-tuned and compiled again.
+The folder is $BREAKEVEN_CACHE_DIR, or the user's cache folder. In it are what devices cost, their tuned kernels and
+compiled pipelines, and results that programs remember (`Engine::cached`), with how often they were found. Nothing in it
+is needed: what is missing is measured, tuned, compiled and computed again.
 
 Examples:
   breakeven cache show
@@ -307,6 +382,14 @@ mod tests {
         for bad in bad.into_iter().chain([["--devices", "gpu"], ["--devices", "all"], ["--budget", "0"]]) {
             assert!(parse(&bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn claims_are_checked_where_they_are_given() {
+        let parse = |claim: &str| Args::try_parse_from(["breakeven", "compare", "a", "b", "--claim", claim]);
+        assert!(parse("add=100k").is_ok() && parse("*=never").is_ok());
+        assert!(parse("add").is_err_and(|error| error.to_string().contains("`add` is no claim")));
+        assert!(Args::try_parse_from(["breakeven", "compare"]).is_err());
     }
 
     #[test]

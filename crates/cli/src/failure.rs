@@ -41,6 +41,17 @@ impl Failure {
         Failure::failed(error)
     }
 
+    /// The same, with one more thing to say.
+    pub fn and(self, more: &str) -> Failure {
+        let both = |text: String| format!("{text}; {more}");
+        match self {
+            Failure::Mistake(text) => Failure::Mistake(both(text)),
+            Failure::Failed(text) => Failure::Failed(both(text)),
+            Failure::Interrupted(text) => Failure::Interrupted(both(text)),
+            Failure::Closed => Failure::Closed,
+        }
+    }
+
     /// Says it on stderr and gives the exit code.
     pub fn report(&self) -> ExitCode {
         let (text, code) = match self {

@@ -27,6 +27,12 @@ impl Interrupt {
         interrupt
     }
 
+    /// One that was pressed, for tests.
+    #[cfg(test)]
+    pub fn pressed() -> Interrupt {
+        Interrupt { flag: Arc::new(AtomicBool::new(true)) }
+    }
+
     /// Was it pressed?
     pub fn is_set(&self) -> bool {
         self.flag.load(Relaxed)

@@ -14,11 +14,13 @@ pub mod failure;
 pub mod functions;
 pub mod record;
 
+mod bench;
 mod inputs;
 mod interrupt;
 mod memory;
 mod outputs;
 mod print;
+mod profile;
 mod progress;
 mod regret;
 mod scan;

@@ -4,6 +4,7 @@ use std::fs;
 
 use assert_cmd::Command;
 use breakeven::cost::{Costs, CostsFile, DeviceKey};
+use breakeven::{CacheOptions, Config, DType, Device, Engine, Tensor, View};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -72,4 +73,49 @@ fn a_folder_that_is_not_there_is_empty() {
     assert!(cache(&folder, &["show"]).contains(": 0 files, 0 B"));
     assert!(cache(&folder, &["clear"]).starts_with("removed 0 files"));
     fs::create_dir(folder.path()).unwrap();
+}
+
+/// Twenty tasks in a folder of results, then ten of them again and five others.
+fn results(folder: &TempDir) {
+    let config = Config { device: Device::Cpu, cache_dir: Some(folder.path().into()), ..Config::default() };
+    let values: Vec<Vec<f32>> = (0..25).map(|task| vec![task as f32; 4]).collect();
+    let tasks: Vec<[View<'_>; 1]> = values.iter().map(|values| [values.into()]).collect();
+    for tasks in [&tasks[..20], &tasks[10..]] {
+        let engine = Engine::with_config(config.clone()).unwrap();
+        let x = Tensor::input("x", DType::F32, [4]).unwrap();
+        let cached = engine.cached(CacheOptions::default()).unwrap();
+        let program = cached.program(&engine.compile(&[&x], &[&x.exp().unwrap()]).unwrap()).unwrap();
+        program.run_many(tasks).unwrap();
+    }
+}
+
+#[test]
+fn results_are_shown_with_their_hit_rates_and_cleared() {
+    let folder = TempDir::new().unwrap();
+    results(&folder);
+    let text = cache(&folder, &["show"]);
+    for part in [
+        "2 files",
+        "remembered results, 1.2 KiB",
+        "how results were used",
+        "results: 25 remembered, 1.2 KiB",
+        "last run: 66.7 % hits (10 hits, 5 misses), 5 put in, 0 driven out",
+        "in all:   28.6 % hits (10 hits, 25 misses), 25 put in, 0 driven out",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let document: Value = serde_json::from_str(&cache(&folder, &["show", "--json"])).unwrap();
+    let results = &document["results"];
+    assert_eq!((&results["entries"], &results["torn_bytes"]), (&25.into(), &0.into()));
+    assert_eq!((&results["last_run"]["hits"], &results["in_all"]["misses"]), (&10.into(), &25.into()));
+
+    let log = folder.path().join("results-00000001.log");
+    let bytes = fs::read(&log).unwrap();
+    fs::write(&log, &bytes[..bytes.len() - 1]).unwrap();
+    let text = cache(&folder, &["show"]);
+    assert!(text.contains("results: 24 remembered") && text.contains("torn or damaged"), "{text}");
+
+    assert!(cache(&folder, &["clear"]).starts_with("removed 2 files"));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert!(!cache(&folder, &["show"]).contains("results"));
 }

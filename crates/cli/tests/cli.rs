@@ -127,7 +127,7 @@ fn the_document_has_the_keys_that_the_design_names() {
     let run = succeed(&folder, &args);
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    assert_eq!(keys(&document), ["decision", "outputs", "timing"]);
+    assert_eq!(keys(&document), ["decision", "outputs", "timing", "version"]);
     let output = serde_json::json!({"name": "out", "shape": [2, 2], "dtype": "f32", "path": "y.npy"});
     assert_eq!(document["outputs"], serde_json::json!([output]));
     let decision = &document["decision"];

@@ -1,9 +1,9 @@
 //! Prints the report of a scan that was never made, to look at the page: `cargo run --example sample > sample.html`.
 //! Curves follow simple models with noise from a fixed seed: a CPU of two threads, a software adapter on it, and a card
 //! that is simulated. With an argument (`table`, `csv`, `json`, `markdown`) it prints that instead, with the path of a
-//! `scan.json` the page of that scan.
+//! `scan.json` the page of that scan, with that of a `bench.json` the page of that run of the suite.
 
-use breakeven_report::{Device, Fused, How, Machine, Overhead, Row, Scan, Stats, csv, html, markdown, table};
+use breakeven_report::{Device, Fused, How, Machine, Overhead, Row, Scan, Stats, bench, csv, html, markdown, table};
 use std::io::Write;
 
 /// What an op costs in the models: for each element or n.
@@ -191,6 +191,10 @@ fn scan() -> Scan {
 
 fn main() -> std::io::Result<()> {
     let wish = std::env::args().nth(1);
+    if let Some(path) = wish.as_deref().filter(|path| path.ends_with("bench.json")) {
+        let bench: bench::Bench = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+        return std::io::stdout().write_all(bench::html(&bench, None).as_bytes());
+    }
     let scan = match wish.as_deref() {
         Some(path) if path.ends_with(".json") => {
             Scan::from_json(&std::fs::read_to_string(path)?).map_err(std::io::Error::other)?

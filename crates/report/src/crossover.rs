@@ -2,7 +2,7 @@
 //! Only sizes that were measured on both count as evidence; between two of them the crossing is interpolated.
 
 use crate::curves::{Curves, Line, curves, ln};
-use crate::scan::Scan;
+use crate::scan::{Device, Scan};
 use crate::words::{rounded, sized};
 use serde::{Deserialize, Serialize};
 
@@ -119,15 +119,15 @@ impl Scan {
     /// assert!(scan.crossovers().is_empty());
     /// ```
     pub fn crossovers(&self) -> Vec<Crossover> {
-        curves(self).iter().flat_map(|op| of_op(self, op)).collect()
+        curves(self).iter().flat_map(|op| of_op(&self.devices, op)).collect()
     }
 }
 
 /// The crossovers of one op, one for each device with measurements of it.
-pub(crate) fn of_op(scan: &Scan, curves: &Curves<'_>) -> Vec<Crossover> {
-    let cpu = curves.lines.iter().find(|line| scan.devices[line.device].is_cpu());
-    let others = curves.lines.iter().filter(|line| !scan.devices[line.device].is_cpu());
-    others.map(|line| crossover(curves, &scan.devices[line.device].id, cpu, line)).collect()
+pub(crate) fn of_op(devices: &[Device], curves: &Curves<'_>) -> Vec<Crossover> {
+    let cpu = curves.lines.iter().find(|line| devices[line.device].is_cpu());
+    let others = curves.lines.iter().filter(|line| !devices[line.device].is_cpu());
+    others.map(|line| crossover(curves, &devices[line.device].id, cpu, line)).collect()
 }
 
 /// One device's line against the CPU's.

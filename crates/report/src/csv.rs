@@ -50,14 +50,15 @@ pub fn transfers_csv(scan: &Scan) -> String {
 }
 
 /// What the samples say, in the order of the headers.
-fn columns(s: &Stats) -> String {
+pub(crate) fn columns(s: &Stats) -> String {
     let numbers = [s.median_ns, s.p10_ns, s.p90_ns, s.min_ns, s.max_ns, s.mad_ns, u64::from(s.samples)];
-    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    // What is not known is an empty field.
+    let numbers = numbers.map(|number| s.known(number).map_or_else(String::new, |number| number.to_string()));
     format!("{},{}", numbers.join(","), s.wide)
 }
 
 /// A field, in quotes where its text could end it.
-fn field(text: &str) -> String {
+pub(crate) fn field(text: &str) -> String {
     if text.contains(['"', ',', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
         return format!("\"{}\"", text.replace('"', "\"\""));
     }

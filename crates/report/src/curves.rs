@@ -84,8 +84,13 @@ pub(crate) fn curves(scan: &Scan) -> Vec<Curves<'_>> {
             line.points.dedup_by_key(|p| p.0);
         }
     }
-    all.sort_by_key(|c| (CLASSES.iter().position(|&class| class == c.class).unwrap_or(CLASSES.len()), c.class));
+    all.sort_by_key(|c| rank(c.class));
     all
+}
+
+/// Where a class stands among the others.
+pub(crate) fn rank(class: &str) -> (usize, &str) {
+    (CLASSES.iter().position(|&known| known == class).unwrap_or(CLASSES.len()), class)
 }
 
 /// Is this row a point of these curves? One op may be measured in several ways.

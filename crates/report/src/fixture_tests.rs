@@ -1,4 +1,5 @@
-//! A small scan that the tests of this crate share: a CPU, a software adapter and a simulated card.
+//! What the tests of this crate share: a small scan of a CPU, a software adapter and a simulated card, and checks that
+//! every page passes.
 
 use crate::scan::{Device, Fused, How, Machine, Overhead, Row, Scan};
 use crate::stats::Stats;
@@ -143,4 +144,60 @@ pub(crate) fn scan() -> Scan {
         },
         ..Scan::default()
     }
+}
+
+/// Elements that have no end.
+const VOID: [&str; 3] = ["meta", "br", "link"];
+
+/// The tags of a page in their order, without what scripts and styles hold.
+pub(crate) fn tags(page: &str) -> Vec<String> {
+    let mut tags = Vec::new();
+    let mut rest = page;
+    while let Some(start) = rest.find('<') {
+        rest = &rest[start + 1..];
+        // No attribute of the page may hold a `>` that is not escaped, so the next one ends the tag.
+        let end = rest.find('>').expect("the tag ends");
+        let tag = rest[..end].to_owned();
+        rest = &rest[end + 1..];
+        let name = tag.split_whitespace().next().unwrap_or("").to_owned();
+        if name == "script" || name == "style" {
+            rest = &rest[rest.find(&format!("</{name}>")).expect("it is closed")..];
+        }
+        tags.push(tag);
+    }
+    tags
+}
+
+/// Panics unless every element is closed in its turn.
+pub(crate) fn assert_balanced(page: &str) {
+    let mut open: Vec<String> = Vec::new();
+    for tag in tags(page).iter().filter(|tag| !tag.starts_with('!')) {
+        let name = tag.split_whitespace().next().unwrap_or("");
+        match name.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop().as_deref(), Some(name), "closed out of turn"),
+            None if VOID.contains(&name) => {}
+            None => open.push(name.to_owned()),
+        }
+    }
+    assert!(open.is_empty(), "left open: {open:?}");
+}
+
+/// Panics unless a page is sound and loads nothing.
+pub(crate) fn assert_self_contained(page: &str) {
+    assert!(page.starts_with("<!DOCTYPE html>"));
+    assert_balanced(page);
+    for tag in tags(page) {
+        let mut names: Vec<&str> = tag.split('"').step_by(2).filter_map(|part| part.trim().strip_suffix('=')).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all, "an attribute is there twice: {tag}");
+    }
+    // Names of attributes, not what they hold: a file's own text may mention anything.
+    let markup: String = tags(page).iter().flat_map(|tag| tag.split('"').step_by(2)).collect();
+    for outside in ["http://", "https://", "src=", "href=", "@import", "url(", "//cdn"] {
+        assert!(!markup.contains(outside), "{outside}");
+    }
+    assert!(page.contains("default-src 'none'"));
+    assert!(!page.contains("NaN") && !page.contains("inf,") && !page.contains("\"inf"), "places are numbers");
 }

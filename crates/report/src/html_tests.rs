@@ -1,43 +1,7 @@
 //! The page: nothing of a scan becomes markup, nothing is loaded, every tag is closed.
 
 use super::*;
-use crate::fixture_tests::{rows, scan};
-
-/// Elements that have no end.
-const VOID: [&str; 3] = ["meta", "br", "link"];
-
-/// The tags of a page in their order, without what scripts and styles hold.
-fn tags(page: &str) -> Vec<String> {
-    let mut tags = Vec::new();
-    let mut rest = page;
-    while let Some(start) = rest.find('<') {
-        rest = &rest[start + 1..];
-        // No attribute of the page may hold a `>` that is not escaped, so the next one ends the tag.
-        let end = rest.find('>').expect("the tag ends");
-        let tag = rest[..end].to_owned();
-        rest = &rest[end + 1..];
-        let name = tag.split_whitespace().next().unwrap_or("").to_owned();
-        if name == "script" || name == "style" {
-            rest = &rest[rest.find(&format!("</{name}>")).expect("it is closed")..];
-        }
-        tags.push(tag);
-    }
-    tags
-}
-
-/// Panics unless every element is closed in its turn.
-fn assert_balanced(page: &str) {
-    let mut open: Vec<String> = Vec::new();
-    for tag in tags(page).iter().filter(|tag| !tag.starts_with('!')) {
-        let name = tag.split_whitespace().next().unwrap_or("");
-        match name.strip_prefix('/') {
-            Some(name) => assert_eq!(open.pop().as_deref(), Some(name), "closed out of turn"),
-            None if VOID.contains(&name) => {}
-            None => open.push(name.to_owned()),
-        }
-    }
-    assert!(open.is_empty(), "left open: {open:?}");
-}
+use crate::fixture_tests::{assert_balanced, rows, scan, tags};
 
 #[test]
 fn every_tag_is_closed_in_its_turn() {

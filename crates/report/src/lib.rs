@@ -1,6 +1,9 @@
 //! What a scan of a machine measured, for people: a [`Scan`] enters, a [`table()`] for the terminal, [`csv()`] and
 //! [`transfers_csv()`], JSON, [`markdown()`] and one [`html()`] page that needs no network leave.
 //!
+//! Several of them side by side are a [`compare::Comparison`]; [`import`] reads scans and results of other tools;
+//! [`bench::Bench`] is what a run of the suite measured. All pages are drawn by one module.
+//!
 //! This crate knows nothing of the engine: it reads numbers, finds the sizes from which a device is faster than the CPU
 //! ([`Scan::crossovers`]), and shows them. Whatever it shows was measured; where nothing was, it says so.
 //!
@@ -32,12 +35,17 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bench;
+mod claim;
+pub mod compare;
 mod crossover;
 mod csv;
 mod curves;
 mod html;
+pub mod import;
 mod lists;
 mod markdown;
+mod page;
 mod read;
 mod scan;
 mod stats;
@@ -48,6 +56,7 @@ pub mod words;
 #[cfg(test)]
 mod fixture_tests;
 
+pub use claim::{Claim, ClaimError};
 pub use crossover::{Crossover, Largest, Verdict};
 pub use csv::{csv, transfers_csv};
 pub use html::html;

@@ -4,12 +4,13 @@
 use crate::crossover::of_op;
 use crate::curves::curves;
 use crate::scan::Scan;
+use crate::stats::Stats;
 use crate::words::{ratio, sized, time};
 use std::ops::Range;
 
-/// Rows of words under a header.
-pub(crate) struct List {
-    pub header: Vec<&'static str>,
+/// Rows of words under a header, whose words may come from a file.
+pub(crate) struct List<H = &'static str> {
+    pub header: Vec<H>,
     pub rows: Vec<Vec<String>>,
     /// Which columns are numbers.
     pub numbers: Range<usize>,
@@ -23,7 +24,7 @@ pub(crate) fn crossovers(scan: &Scan) -> List {
     let header = vec!["operation", "device", "faster", "largest size", "CPU takes", "device takes", "speedup"];
     let mut rows = Vec::new();
     for op in curves(scan) {
-        let found = of_op(scan, &op);
+        let found = of_op(&scan.devices, &op);
         if let ([], Some(&(size, stats))) = (&found[..], op.lines.iter().find_map(|line| line.points.last())) {
             let cells = [op.op, "", ALONE, &sized(size, op.unit), &median(stats.median_ns, stats.wide), "", ""];
             rows.push(cells.map(str::to_owned).to_vec());
@@ -90,3 +91,16 @@ pub(crate) fn median(ns: u64, wide: bool) -> String {
 pub(crate) fn pays_from(at: Option<u64>, unit: &str) -> String {
     at.map_or_else(|| "never".to_owned(), |at| sized(crate::words::rounded(at), unit))
 }
+
+/// One of the times beside a median; what is not known of it is said, never shown as a number.
+pub(crate) fn known(stats: &Stats, ns: u64) -> String {
+    stats.known(ns).map_or_else(|| UNKNOWN.to_owned(), time)
+}
+
+/// How many runs were timed, where that is known.
+pub(crate) fn samples(stats: &Stats) -> String {
+    if stats.is_partial() { UNKNOWN.to_owned() } else { stats.samples.to_string() }
+}
+
+/// What stands for a number that a file did not hold.
+pub(crate) const UNKNOWN: &str = "unknown";

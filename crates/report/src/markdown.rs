@@ -50,7 +50,7 @@ fn devices(scan: &Scan) -> List {
 }
 
 /// A heading and its table, unless that is empty.
-fn section(out: &mut String, heading: &str, list: &List) {
+pub(crate) fn section<H: AsRef<str>>(out: &mut String, heading: &str, list: &List<H>) {
     if !list.rows.is_empty() {
         out.push_str(&format!("\n## {heading}\n\n"));
         table(out, list);
@@ -58,9 +58,10 @@ fn section(out: &mut String, heading: &str, list: &List) {
 }
 
 /// A table, numbers to the right.
-fn table(out: &mut String, list: &List) {
+pub(crate) fn table<H: AsRef<str>>(out: &mut String, list: &List<H>) {
     let rule: Vec<_> = (0..list.header.len()).map(|i| if list.numbers.contains(&i) { "--:" } else { "---" }).collect();
-    out.push_str(&format!("| {} |\n|{}|\n", list.header.join(" | "), rule.join("|")));
+    let header: Vec<String> = list.header.iter().map(|head| text(head.as_ref())).collect();
+    out.push_str(&format!("| {} |\n|{}|\n", header.join(" | "), rule.join("|")));
     for row in &list.rows {
         let cells: Vec<String> = row.iter().map(|cell| text(cell)).collect();
         out.push_str(&format!("| {} |\n", cells.join(" | ")));
@@ -68,7 +69,7 @@ fn table(out: &mut String, list: &List) {
 }
 
 /// Text from a scan that Markdown shows as it is: on one line, without tags, links or ends of cells.
-fn text(from: &str) -> String {
+pub(crate) fn text(from: &str) -> String {
     let mut out = String::with_capacity(from.len());
     for c in plain(from).chars() {
         match c {

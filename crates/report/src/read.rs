@@ -95,7 +95,7 @@ impl Scan {
     }
 
     /// Can this come from measurements?
-    fn check(&self) -> Result<(), ReadError> {
+    pub(crate) fn check(&self) -> Result<(), ReadError> {
         let mut ids = HashSet::new();
         for (number, device) in self.devices.iter().enumerate() {
             let what = format!("device {number}");
@@ -164,12 +164,16 @@ impl Scan {
 }
 
 /// What samples can't say.
-fn mistake(s: &Stats) -> Option<&'static str> {
+pub(crate) fn mistake(s: &Stats) -> Option<&'static str> {
+    // Whoever knows the extremes has seen the samples.
+    let seen = s.samples > 0 || s.min_ns > 0 || s.max_ns > 0;
+    let known = [s.min_ns, s.p10_ns, s.median_ns, s.p90_ns, s.max_ns].into_iter().filter_map(|ns| s.known(ns));
     match () {
-        () if s.samples == 0 => Some("has no samples"),
+        () if s.samples == 0 && seen => Some("has no samples"),
         () if s.median_ns == 0 => Some("takes 0 ns"),
-        () if ![s.min_ns, s.p10_ns, s.median_ns, s.p90_ns, s.max_ns].is_sorted() => {
-            Some("has percentiles that are not in order")
+        () if !known.is_sorted() => Some("has percentiles that are not in order"),
+        () if s.interval_ns.is_some_and(|(low, high)| !(low..=high).contains(&s.median_ns)) => {
+            Some("has a median outside of its interval")
         }
         () => None,
     }

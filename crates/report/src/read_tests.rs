@@ -86,3 +86,36 @@ fn nonsense_is_refused() {
     }));
     assert!(zero.contains("takes 0 ns"), "{zero}");
 }
+
+#[test]
+fn rows_of_other_tools_may_know_less_but_nothing_wrong() {
+    let partial = |change: fn(&mut Value)| {
+        changed(|v| {
+            v["rows"][1]["stats"] = json!({"median_ns": 500, "p10_ns": 0, "p90_ns": 0, "min_ns": 0, "max_ns": 0,
+                "mad_ns": 0, "samples": 0, "wide": false});
+            change(&mut v["rows"][1]["stats"]);
+        })
+    };
+    let read = Scan::from_json(&partial(|s| s["p90_ns"] = json!(600))).unwrap();
+    assert!(read.rows[1].stats.is_partial() && read.rows[1].stats.band().is_none());
+    assert_eq!(Scan::from_json(&read.to_json()).unwrap(), read);
+    assert!(Scan::from_json(&partial(|s| s["interval_ns"] = json!([490, 510]))).is_ok());
+    let cases: [Case; 4] = [
+        (|s| s["p90_ns"] = json!(400), "percentiles that are not in order"),
+        (|s| s["max_ns"] = json!(900), "has no samples"),
+        (|s| s["median_ns"] = json!(0), "takes 0 ns"),
+        (|s| s["interval_ns"] = json!([510, 520]), "a median outside of its interval"),
+    ];
+    for (change, expected) in cases {
+        let message = refusal(&partial(change));
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn claims_are_kept_and_left_out_where_there_are_none() {
+    assert!(!scan().to_json().contains("claims"));
+    let mut claiming = scan();
+    claiming.claims.push(crate::Claim::parse("exp=100k", "a hand-set threshold").unwrap());
+    assert_eq!(Scan::from_json(&claiming.to_json()).unwrap(), claiming);
+}

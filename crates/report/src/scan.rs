@@ -2,6 +2,7 @@
 //! As JSON they are `scan.json`. Fields that are not known are ignored, so that an older Breakeven reads what a newer
 //! one of the same version wrote.
 
+use crate::claim::Claim;
 use crate::stats::Stats;
 use crate::transfers::Transfer;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,9 @@ pub struct Scan {
     /// How far fusion moves the crossover.
     #[serde(default)]
     pub fused: Vec<Fused>,
+    /// Crossovers that somebody claims, which `breakeven compare` tests against the rows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
     /// How it was measured.
     pub how: How,
 }
@@ -50,6 +54,7 @@ impl Default for Scan {
             overheads: Vec::new(),
             transfers: Vec::new(),
             fused: Vec::new(),
+            claims: Vec::new(),
             how: How::default(),
         }
     }
@@ -96,7 +101,12 @@ pub struct Machine {
 impl Machine {
     /// The processor in one line.
     pub fn summary(&self) -> String {
-        let threads = format!("{} thread{}", self.threads, if self.threads == 1 { "" } else { "s" });
+        // Other tools do not tell how many.
+        let threads = match self.threads {
+            0 => String::new(),
+            1 => "1 thread".to_owned(),
+            more => format!("{more} threads"),
+        };
         let parts = [self.cpu.as_str(), &threads, &self.simd, &self.os];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
     }
@@ -291,7 +301,7 @@ impl Fused {
 /// ```
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct How {
-    /// How many runs of each were timed.
+    /// How many runs of each were timed; 0 if some other tool timed them.
     pub samples: u32,
     /// Fewer sizes and samples than usual.
     pub quick: bool,
@@ -310,10 +320,15 @@ impl How {
     /// All of it in one line.
     pub fn summary(&self) -> String {
         let mut parts = vec![self.date.clone()];
-        parts.push(format!("{} sample{} each", self.samples, if self.samples == 1 { "" } else { "s" }));
+        match self.samples {
+            0 => parts.push("by some other tool".to_owned()),
+            samples => parts.push(format!("{samples} sample{} each", if samples == 1 { "" } else { "s" })),
+        }
         parts.extend(self.quick.then(|| "quick".to_owned()));
-        // A cast saturates: a time that makes no sense is shown as one.
-        parts.push(format!("took {}", crate::words::time((self.seconds * 1e9) as u64)));
+        if self.samples > 0 {
+            // A cast saturates: a time that makes no sense is shown as one.
+            parts.push(format!("took {}", crate::words::time((self.seconds * 1e9) as u64)));
+        }
         parts.extend(self.interrupted.then(|| "interrupted".to_owned()));
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
     }

@@ -34,3 +34,19 @@ fn the_largest_times_do_not_overflow() {
     let far = Stats::of(&[u64::MAX, u64::MAX - 2, 0, u64::MAX]).unwrap();
     assert_eq!((far.median_ns, far.min_ns, far.max_ns), (u64::MAX - 1, 0, u64::MAX));
 }
+
+#[test]
+fn what_is_clearly_faster_depends_on_what_is_known() {
+    let [fast, close, slow] = [[80, 90, 100], [95, 105, 115], [101, 110, 120]].map(|s| Stats::of(&s).unwrap());
+    assert!(fast.clearly_faster_than(&slow) && !slow.clearly_faster_than(&fast));
+    assert!(!fast.clearly_faster_than(&close), "bands overlap");
+    assert!(!fast.clearly_faster_than(&fast));
+    // Medians alone count with a twentieth on each side.
+    let [a, b, c] = [100, 109, 120].map(Stats::partial);
+    assert!(a.clearly_faster_than(&c) && !a.clearly_faster_than(&b));
+    // The interval of the median says more than the median alone, and the band more than the interval.
+    let narrow = |ns: u64| Stats { interval_ns: Some((ns - 1, ns + 1)), ..Stats::partial(ns) };
+    assert!(narrow(100).clearly_faster_than(&narrow(109)));
+    let banded = Stats { p10_ns: 90, p90_ns: 110, ..narrow(100) };
+    assert!(!banded.clearly_faster_than(&narrow(109)));
+}

@@ -32,7 +32,7 @@ pub fn table(scan: &Scan) -> String {
 }
 
 /// The name of an op or a device stands on the first of its lines only. They end where the first of them comes again.
-fn name_once(rows: &mut [Vec<String>]) {
+pub(crate) fn name_once(rows: &mut [Vec<String>]) {
     let mut first: Option<(String, String)> = None;
     for row in rows {
         match &first {
@@ -43,9 +43,9 @@ fn name_once(rows: &mut [Vec<String>]) {
 }
 
 /// Columns, numbers to the right.
-fn aligned(list: &List) -> String {
+pub(crate) fn aligned<H: AsRef<str>>(list: &List<H>) -> String {
     let mut table = Table::new();
-    table.load_style(STYLE).set_header(list.header.iter().copied());
+    table.load_style(STYLE).set_header(list.header.iter().map(|head| plain(head.as_ref())));
     table.add_rows(list.rows.iter().map(|row| row.iter().map(|cell| plain(cell)).collect::<Vec<_>>()));
     for (number, column) in table.column_iter_mut().enumerate() {
         let right = list.numbers.contains(&number);

@@ -95,6 +95,30 @@ pub fn rate(bytes: u64, ns: u64) -> String {
     format!("{} GB/s", ratio(bytes as f64 / ns.max(1) as f64).trim_end_matches('x'))
 }
 
+/// A size as people write it: `10`, `64k`, `1.5M`; `64Ki` is 65,536. `None` of anything else, and of 0.
+///
+/// ```
+/// use breakeven_report::words::parse_size;
+/// assert_eq!([parse_size("64k"), parse_size("64Ki"), parse_size("1.5")], [Some(64_000), Some(65_536), None]);
+/// ```
+pub fn parse_size(text: &str) -> Option<u64> {
+    let (text, step) = text.strip_suffix('i').map_or((text, 1000u64), |text| (text, 1024));
+    let powers = [('k', 1), ('K', 1), ('M', 2), ('G', 3)];
+    let found = powers.iter().find_map(|(unit, power)| Some((text.strip_suffix(*unit)?, *power)));
+    let (digits, power) = match found {
+        Some(found) => found,
+        None if step == 1000 => (text, 0),
+        None => return None,
+    };
+    // Signs, exponents and `inf` are numbers, but no sizes.
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return None;
+    }
+    let number = digits.parse::<f64>().ok()? * step.pow(power) as f64;
+    // Beyond 2^53 a number of elements could no longer be told from the next.
+    (number.fract() == 0.0 && (1.0..=9_007_199_254_740_992.0).contains(&number)).then_some(number as u64)
+}
+
 /// Two digits and the first suffix that keeps the number below 1000.
 fn scaled(mut value: f64, suffixes: &[&str]) -> String {
     let mut suffixes = suffixes.iter();

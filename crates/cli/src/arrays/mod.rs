@@ -28,7 +28,7 @@ mod fuzz_tests;
 pub use error::ArrayError;
 pub use npy::{decode_npy, write_npy};
 pub use npz::{MAX_INFLATED_BYTES, decode_npz, npz_names, read_npz, read_npz_member, read_npz_names, write_npz};
-pub(crate) use save::save as save_file;
+pub(crate) use save::{can_save, save as save_file};
 
 /// The dtypes that the library computes with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

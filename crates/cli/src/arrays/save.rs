@@ -20,6 +20,20 @@ pub(crate) fn save(path: &Path, write: impl FnOnce(&mut Output) -> io::Result<()
     replace(path, write).map_err(|error| ArrayError::Io { verb: "write", path: path.to_owned(), error })
 }
 
+/// Could a file be written there? For those who work long before they write.
+pub(crate) fn can_save(path: &Path) -> Result<(), ArrayError> {
+    let tried = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        // Pipes can't be tried without being written to.
+        Ok(metadata) if !metadata.is_file() => Ok(()),
+        _ => {
+            let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+            create_beside(&path).and_then(|(temporary, _)| fs::remove_file(temporary))
+        }
+    };
+    tried.map_err(|error| ArrayError::Io { verb: "write", path: path.to_owned(), error })
+}
+
 fn replace(path: &Path, write: impl FnOnce(&mut Output) -> io::Result<()>) -> io::Result<()> {
     // A link stays a link: what it points to is replaced.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use breakeven::{Config, cost::CostsFile};
+use breakeven::{CacheFigures, CacheSummary, Config, cost::CostsFile};
 use serde::Serialize;
 
 use crate::args::{CacheAction, CacheArgs};
@@ -16,10 +16,12 @@ use crate::memory::size;
 
 /// What this program writes: the beginning and the end of a file's name, and what is in it. While a file is written it
 /// ends in [`UNFINISHED`]; a process that was killed leaves it so.
-const KINDS: [(&str, &str, &str); 3] = [
+const KINDS: [(&str, &str, &str); 5] = [
     ("costs-", ".json", "measured costs"),
     ("device-", ".json", "quirks and tuned kernels"),
     ("pipelines-", ".bin", "compiled pipelines"),
+    CacheSummary::FILES[0],
+    CacheSummary::FILES[1],
 ];
 const UNFINISHED: &str = ".tmp";
 
@@ -34,31 +36,42 @@ pub fn run(args: &CacheArgs) -> Result<(), Failure> {
         CacheAction::Show { json } => (json, false),
         CacheAction::Clear { json } => (json, true),
     };
+    let mut results = CacheSummary::default();
     if cleared {
         for entry in &entries {
             remove(&entry.path)?;
         }
     } else {
         entries.iter_mut().for_each(Entry::look_inside);
+        if let Some(folder) = &folder {
+            let failed = |error| Failure::failed(format_args!("cannot read {}: {error}", folder.display()));
+            results = CacheSummary::read(folder).map_err(failed)?;
+        }
     }
+    let results = (!results.is_empty()).then_some(results);
     let mut stdout = io::stdout().lock();
     if json {
         let bytes = entries.iter().map(|entry| entry.bytes).sum();
-        serde_json::to_writer(&mut stdout, &Document { folder, bytes, cleared, files: entries })
+        serde_json::to_writer(&mut stdout, &Document { version: 1, folder, bytes, cleared, results, files: entries })
             .map_err(io::Error::from)?;
         writeln!(stdout)?;
     } else {
-        stdout.write_all(text(folder.as_deref(), &entries, cleared).as_bytes())?;
+        stdout.write_all(text(folder.as_deref(), &entries, results.as_ref(), cleared).as_bytes())?;
     }
     Ok(stdout.flush()?)
 }
 
 #[derive(Serialize)]
 struct Document {
+    /// It goes up when a field changes its meaning: see docs/formats.md.
+    version: u32,
     folder: Option<PathBuf>,
     bytes: u64,
     /// Whether the files were removed.
     cleared: bool,
+    /// What was remembered of results, and how often it was of use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    results: Option<CacheSummary>,
     files: Vec<Entry>,
 }
 
@@ -102,11 +115,11 @@ fn list(folder: &Path) -> Result<Vec<Entry>, Failure> {
 
 /// What a file of this name has in it, if this program writes such files.
 fn kind(name: &str) -> Option<&'static str> {
-    let (_, end, kind) = KINDS.into_iter().find(|(begin, ..)| name.starts_with(begin))?;
-    if name.ends_with(UNFINISHED) {
+    let mut ours = KINDS.into_iter().filter(|(begin, ..)| name.starts_with(begin)).peekable();
+    if ours.peek().is_some() && name.ends_with(UNFINISHED) {
         return Some("left unfinished");
     }
-    name.ends_with(end).then_some(kind)
+    ours.find(|(_, end, _)| name.ends_with(end)).map(|(.., kind)| kind)
 }
 
 fn remove(path: &Path) -> Result<(), Failure> {
@@ -130,7 +143,7 @@ impl Entry {
     }
 }
 
-fn text(folder: Option<&Path>, entries: &[Entry], cleared: bool) -> String {
+fn text(folder: Option<&Path>, entries: &[Entry], results: Option<&CacheSummary>, cleared: bool) -> String {
     let Some(folder) = folder else {
         return "no cache folder: nothing is remembered\n".to_owned();
     };
@@ -145,7 +158,33 @@ fn text(folder: Option<&Path>, entries: &[Entry], cleared: bool) -> String {
         text.extend(entry.devices.iter().map(|device| format!("  {device}\n")));
         text.extend(entry.fault.iter().map(|fault| format!("  not used: {fault}\n")));
     }
+    if let Some(results) = results {
+        let CacheSummary { entries, bytes, torn_bytes, last_run, in_all } = results;
+        text += &format!("\nresults: {entries} remembered, {}\n", size(*bytes));
+        if *torn_bytes > 0 {
+            text += &format!("  {} at the ends of files are torn or damaged, and not used\n", size(*torn_bytes));
+        }
+        text += &format!("  last run: {}\n  in all:   {}\n", used(last_run), used(in_all));
+    }
     text
+}
+
+/// How results were used, in words; what did not happen is not mentioned.
+fn used(figures: &CacheFigures) -> String {
+    let rate = figures.hit_rate().map_or("nothing looked up".to_owned(), |rate| format!("{:.1} % hits", 100.0 * rate));
+    let CacheFigures { hits, misses, inserts, evictions, refused, damaged, lost, faults } = *figures;
+    let mut words = format!("{rate} ({hits} hits, {misses} misses), {inserts} put in, {evictions} driven out");
+    for (count, what) in [
+        (refused, "too large or without room"),
+        (damaged, "damaged"),
+        (lost, "lost before they were written"),
+        (faults, "faults of the file system"),
+    ] {
+        if count > 0 {
+            words += &format!(", {count} {what}");
+        }
+    }
+    words
 }
 
 #[cfg(test)]
@@ -158,8 +197,19 @@ mod tests {
         assert_eq!(kind("device-vulkan-llvmpipe--llvm-15.0.6-.json"), Some("quirks and tuned kernels"));
         assert_eq!(kind("pipelines-gl-llvmpipe.bin"), Some("compiled pipelines"));
         assert_eq!(kind("costs-intel-xeon-2.4711.tmp"), Some("left unfinished"));
-        for other in ["", "costs.json", "costs-x.txt", "notes.tmp", "my-costs-x.json", "pipelines-x.json", "photo.jpg"]
-        {
+        assert_eq!(kind("results-00000012.log"), Some("remembered results"));
+        assert_eq!(kind("results-figures.json"), Some("how results were used"));
+        assert_eq!(kind("results-figures.47-1.tmp"), Some("left unfinished"));
+        for other in [
+            "",
+            "costs.json",
+            "costs-x.txt",
+            "notes.tmp",
+            "my-costs-x.json",
+            "pipelines-x.json",
+            "results-x.bin",
+            "photo.jpg",
+        ] {
             assert_eq!(kind(other), None, "{other}");
         }
     }

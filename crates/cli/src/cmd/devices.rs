@@ -17,7 +17,7 @@ pub fn run(args: &DevicesArgs) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     if args.json {
         let devices = devices.iter().map(Row::new).collect();
-        serde_json::to_writer(&mut stdout, &Document { devices, hint }).map_err(io::Error::from)?;
+        serde_json::to_writer(&mut stdout, &Document { version: 1, devices, hint }).map_err(io::Error::from)?;
         writeln!(stdout)?;
     } else {
         for (number, device) in devices.iter().enumerate() {
@@ -33,6 +33,8 @@ pub fn run(args: &DevicesArgs) -> Result<(), Failure> {
 
 #[derive(Serialize)]
 struct Document<'a> {
+    /// It goes up when a field changes its meaning: see docs/formats.md.
+    version: u32,
     devices: Vec<Row<'a>>,
     /// How to get a GPU, where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,11 +7,12 @@ use std::{
 };
 
 use breakeven::cost::{CostsFile, Effort};
-use breakeven::{Answer, Array, Config, Device, Engine, Error, Job, Predicted, Program, Ran, RunOptions, Tensor};
+use breakeven::{Answer, Array, Config, Device, Engine, Error, Job, Predicted, Program, Ran, RunOptions, Tensor, span};
 use serde::Serialize;
 
 use super::explain::Decision;
 use crate::args::EvalArgs;
+use crate::arrays as files;
 use crate::expr;
 use crate::failure::Failure;
 use crate::outputs::{self, Output};
@@ -41,9 +42,17 @@ pub fn run(args: &EvalArgs) -> Result<(), Failure> {
         let _ = writeln!(stderr, "notice: {notice}");
     }
     let tensors: Vec<&Tensor> = outputs.iter().map(|output| &output.tensor).collect();
-    let program = engine.compile(&[], &tensors)?;
+    let recorder = args.profile.as_ref().map(|_| engine.profile()).transpose()?;
+    let program = {
+        let _stage = span!("compile");
+        engine.compile(&[], &tensors)?
+    };
     memory::check(program.plan())?;
     let (arrays, mut decision, samples_ns) = repeat(args, &engine, &program)?;
+    if let (Some(recorder), Some(path)) = (recorder, &args.profile) {
+        let profile = recorder.title(source).finish();
+        files::save_file(path, |file| file.write_all(profile.to_json().as_bytes())).map_err(Failure::writing)?;
+    }
     if decision.predicted.is_empty() {
         // The choice was not ours; what each would have taken is worth knowing all the same.
         let known = |(device, parts): (String, breakeven::cost::Prediction)| Predicted {
@@ -164,6 +173,8 @@ fn run_until(engine: &Engine, program: &Program, deadline: Duration) -> Result<R
 /// The document of `--json`.
 #[derive(Serialize)]
 struct Report<'a> {
+    /// It goes up when a field changes its meaning: see docs/formats.md.
+    version: u32,
     outputs: Vec<OutputReport<'a>>,
     decision: Decision,
     timing: Option<Timing>,
@@ -190,7 +201,8 @@ impl<'a> Report<'a> {
             [] => (&[][..], 0),
         };
         let decision = Decision::new(ran, actual_ns, before);
-        Report { outputs: outputs.iter().zip(arrays).map(output).collect(), decision, timing: Timing::of(samples_ns) }
+        let outputs = outputs.iter().zip(arrays).map(output).collect();
+        Report { version: 1, outputs, decision, timing: Timing::of(samples_ns) }
     }
 }
 

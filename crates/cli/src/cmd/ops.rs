@@ -22,7 +22,7 @@ pub fn run(args: &OpsArgs) -> Result<(), Failure> {
     };
     let mut stdout = io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut stdout, &Document { ops: rows }).map_err(io::Error::from)?;
+        serde_json::to_writer(&mut stdout, &Document { version: 1, ops: rows }).map_err(io::Error::from)?;
         writeln!(stdout)?;
     } else {
         stdout.write_all(list(&rows, args.name.is_none()).as_bytes())?;
@@ -32,6 +32,8 @@ pub fn run(args: &OpsArgs) -> Result<(), Failure> {
 
 #[derive(Serialize)]
 struct Document {
+    /// It goes up when a field changes its meaning: see docs/formats.md.
+    version: u32,
     ops: Vec<Row>,
 }
 

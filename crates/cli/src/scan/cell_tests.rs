@@ -3,7 +3,7 @@
 use super::*;
 
 fn rules(samples: usize, stop: &dyn Fn() -> bool) -> Rules<'_> {
-    Rules { samples, until: Instant::now() + Duration::from_secs(60), stop }
+    Rules { samples, until: Instant::now() + Duration::from_secs(60), stop, care: Care::SCAN }
 }
 
 #[test]
@@ -83,4 +83,36 @@ fn an_interruption_or_the_end_of_the_time_leaves_what_is_enough() {
     assert_eq!(sides[0].stats.unwrap().samples, 5);
     let over = Rules { until: Instant::now(), ..rules(15, &|| false) };
     assert_eq!(measure(&[false], &over, &mut run)[0].stats.unwrap().samples, LEAST as u32);
+}
+
+#[test]
+fn who_has_spent_its_part_of_the_time_leaves_the_rest_to_the_others() {
+    let mut runs = [0; 2];
+    let mut run = |device: usize| {
+        runs[device] += 1;
+        if device == 1 {
+            std::thread::sleep(Duration::from_millis(40));
+        }
+        Ok(if device == 1 { 40_000_000 } else { 2_000_000 })
+    };
+    let until = Instant::now() + Duration::from_millis(400);
+    let sides = measure(&[false, false], &Rules { until, ..rules(50, &|| false) }, &mut run);
+    let samples = [0, 1].map(|device: usize| sides[device].samples.len());
+    assert!(samples[0] == 50 && (LEAST..20).contains(&samples[1]), "{samples:?}");
+}
+
+#[test]
+fn a_careful_measurement_warms_up_for_a_while_and_keeps_all_samples() {
+    let begun = Instant::now();
+    let mut runs = 0;
+    let mut run = |_: usize| {
+        runs += 1;
+        std::thread::sleep(Duration::from_millis(1));
+        Ok(if runs % 2 == 0 { 4_000_000 } else { 1_000_000 })
+    };
+    let care = Care { warm_up: Duration::from_millis(50), ..Care::BENCH };
+    let sides = measure(&[false], &Rules { care, ..rules(8, &|| false) }, &mut run);
+    assert!(begun.elapsed() > care.warm_up + Duration::from_millis(8));
+    assert_eq!(sides[0].samples.len(), 8);
+    assert!(sides[0].stats.unwrap().wide && runs > 10, "nothing is measured again: {runs}");
 }

@@ -1,6 +1,6 @@
 //! What a scan measures: an op and a size enter, a load leaves that runs on any device and tells what it took.
 
-use breakeven::{DType, Device, Engine, Many, Program, Result, RunOptions, Tensor, View};
+use breakeven::{Array, DType, Device, Engine, Many, Program, Result, RunOptions, Tensor, View};
 
 /// The length of the rows of softmax and cumsum.
 const ROW: u64 = 512;
@@ -90,9 +90,24 @@ pub enum Load {
 impl Load {
     /// Runs it there, and nowhere else; nanoseconds leave, from the call to the results.
     pub fn run(&self, device: Device) -> Result<u64> {
-        let options = RunOptions { device: Some(device), strict: Some(true), ..RunOptions::default() };
+        Ok(self.go(device)?.0)
+    }
+
+    /// What it computes there.
+    pub fn results(&self, device: Device) -> Result<Vec<Array>> {
+        match self.go(device)?.1 {
+            Results::Arrays(arrays) => Ok(arrays),
+            Results::Many(many) => (0..many.len()).map(|task| many.array(task, 0)).collect(),
+        }
+    }
+
+    fn go(&self, device: Device) -> Result<(u64, Results)> {
+        let options = only(device);
         match self {
-            Load::Batch(program) => Ok(program.run_with(&[], &options)?.decision.actual_ns),
+            Load::Batch(program) => {
+                let ran = program.run_with(&[], &options)?;
+                Ok((ran.decision.actual_ns, Results::Arrays(ran.outputs)))
+            }
             Load::Calls { multiply, add, x } => {
                 let mut total_ns = 0;
                 let mut last = None;
@@ -103,14 +118,27 @@ impl Load {
                     total_ns += product.decision.actual_ns + sum.decision.actual_ns;
                     last = Some(sum.outputs.swap_remove(0));
                 }
-                Ok(total_ns)
+                Ok((total_ns, Results::Arrays(last.into_iter().collect())))
             }
             Load::Many { program, data, each } => {
                 let tasks: Vec<[View<'_>; 1]> = data.chunks_exact(*each).map(|task| [task.into()]).collect();
-                Ok(program.run_many_with(&tasks, &mut Many::default(), &options)?.actual_ns)
+                let mut many = Many::default();
+                let ns = program.run_many_with(&tasks, &mut many, &options)?.actual_ns;
+                Ok((ns, Results::Many(many)))
             }
         }
     }
+}
+
+/// What a load computed.
+enum Results {
+    Arrays(Vec<Array>),
+    Many(Many),
+}
+
+/// On this device, or not at all.
+pub fn only(device: Device) -> RunOptions {
+    RunOptions { device: Some(device), strict: Some(true), ..RunOptions::default() }
 }
 
 fn elements(elements: u64) -> u64 {
@@ -130,16 +158,18 @@ fn tasks<const EACH: u64>(elements: u64) -> u64 {
 }
 
 /// Values from 0.5 to 1.5: nothing that overflows, underflows or is special to a processor.
-fn values(len: u64) -> Vec<f32> {
+pub fn values(len: u64) -> Vec<f32> {
     (0..len).map(|i| 0.5 + (i.wrapping_mul(2_654_435_761) % 4096) as f32 / 4096.0).collect()
 }
 
-fn data(shape: &[u64]) -> Result<Tensor> {
+/// As many of them as this shape has.
+pub fn data(shape: &[u64]) -> Result<Tensor> {
     let extents: Vec<usize> = shape.iter().map(|extent| *extent as usize).collect();
     Ok(Tensor::from_vec(values(shape.iter().product()), extents.as_slice())?)
 }
 
-fn batch(engine: &Engine, output: &Tensor) -> Result<Load> {
+/// One batch that computes this.
+pub fn batch(engine: &Engine, output: &Tensor) -> Result<Load> {
     Ok(Load::Batch(engine.compile(&[], &[output])?))
 }
 
@@ -172,7 +202,8 @@ fn factor(pair: usize) -> f32 {
     0.5 + pair as f32 / 16.0
 }
 
-fn chain(engine: &Engine, size: u64) -> Result<Load> {
+/// Products and sums, fused.
+pub fn chain(engine: &Engine, size: u64) -> Result<Load> {
     let x = data(&[size])?;
     let mut y = x.clone();
     for pair in 0..PAIRS {
@@ -181,7 +212,8 @@ fn chain(engine: &Engine, size: u64) -> Result<Load> {
     batch(engine, &y)
 }
 
-fn calls(engine: &Engine, size: u64) -> Result<Load> {
+/// The same, each a call.
+pub fn calls(engine: &Engine, size: u64) -> Result<Load> {
     let input = |name| Tensor::input(name, DType::F32, [size as usize]);
     let (y, x) = (input("y")?, input("x")?);
     let product = |pair| engine.compile(&[&y], &[&(&y * factor(pair))?]);
@@ -190,7 +222,8 @@ fn calls(engine: &Engine, size: u64) -> Result<Load> {
     Ok(Load::Calls { multiply: multiply?, add, x: values(size) })
 }
 
-fn many<const EACH: u64>(engine: &Engine, size: u64) -> Result<Load> {
+/// Tasks of so many elements.
+pub fn many<const EACH: u64>(engine: &Engine, size: u64) -> Result<Load> {
     let x = Tensor::input("x", DType::F32, [EACH as usize])?;
     let program = engine.compile(&[&x], &[&x.relu()?])?;
     Ok(Load::Many { program, data: values(size * EACH), each: EACH as usize })

@@ -1,5 +1,7 @@
 //! How large things are that a scan measures: `64k` enters, 64,000 leaves.
 
+use breakeven_report::words;
+
 /// Elements that are measured by default, as powers of two: a quarter of a page to more than any cache holds.
 const FULL: [u32; 9] = [8, 10, 12, 14, 16, 18, 20, 22, 24];
 /// As [`FULL`], for those in a hurry.
@@ -16,24 +18,7 @@ pub fn usual(quick: bool) -> Vec<u64> {
 /// A number of elements: `10`, `64k`, `1.5M`; `64Ki` is 65,536.
 pub fn parse(text: &str) -> Result<u64, String> {
     let expected = || format!("expected a number of elements from 1 to {MOST}, such as 10, 64k, 1M or 64Ki");
-    let (text, step) = match text.strip_suffix('i') {
-        Some(text) => (text, 1024u64),
-        None => (text, 1000),
-    };
-    let powers = [('k', 1), ('K', 1), ('M', 2), ('G', 3)];
-    let found = powers.iter().find_map(|(unit, power)| Some((text.strip_suffix(*unit)?, *power)));
-    let (digits, power) = match found {
-        Some(found) => found,
-        None if step == 1000 => (text, 0),
-        None => return Err(expected()),
-    };
-    // Signs, exponents and `inf` are numbers, but no sizes.
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-        return Err(expected());
-    }
-    let number = digits.parse::<f64>().map_err(|_| expected())? * step.pow(power) as f64;
-    let whole = number.round();
-    if whole == number && (1.0..=MOST as f64).contains(&whole) { Ok(whole as u64) } else { Err(expected()) }
+    words::parse_size(text).filter(|size| *size <= MOST).ok_or_else(expected)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use breakeven::{Device, Engine};
 use breakeven_report::{Row, words};
 
-use super::cell::{self, Rules, Side};
+use super::cell::{self, Care, Rules, Side};
 use super::ops::Op;
 use crate::memory;
 
@@ -165,7 +165,7 @@ impl Sweep<'_> {
             () if left.is_zero() || least > left => Why::Time,
             () => {
                 let until = now + left.min(left / cells.max(1) as u32 * SHARES);
-                let rules = Rules { samples: self.samples, until, stop: self.stop };
+                let rules = Rules { samples: self.samples, until, stop: self.stop, care: Care::SCAN };
                 match self.measure(track.op, size.size, &arms, &rules) {
                     Ok(sides) => return self.judge(track, size, &arms, &sides, rows, left_out),
                     Err(why) => Why::Failed(why),

@@ -1,20 +1,15 @@
 //! What stands below the charts: a scan enters, the tables of fusion, overheads and measurements, the machine and how
 //! it was measured leave.
 
-use super::{Look, swatch};
-use crate::lists::{median, pays_from};
+use crate::lists::{known, median, pays_from, samples};
+use crate::page::{self, Look, list};
 use crate::scan::{Overhead, Scan};
 use crate::words::{sized, time};
 use maud::{Markup, html};
 
 /// A device's name with its line.
 pub(super) fn named(scan: &Scan, looks: &[Look], id: &str) -> Markup {
-    html! {
-        span.device {
-            @if let Some(look) = looks.iter().find(|look| look.id == id) { (swatch(look)) }
-            (scan.label(id))
-        }
-    }
+    page::named(looks, id, &scan.label(id))
 }
 
 /// By how much fusing moves the crossover.
@@ -121,9 +116,9 @@ pub(super) fn data(scan: &Scan) -> Markup {
                                     td { (scan.label(&row.device)) }
                                     td.number { (median(s.median_ns, s.wide)) }
                                     @for ns in [s.p10_ns, s.p90_ns, s.min_ns, s.max_ns, s.mad_ns] {
-                                        td.number { (time(ns)) }
+                                        td.number { (known(s, ns)) }
                                     }
-                                    td.number { (s.samples) }
+                                    td.number { (samples(s)) }
                                 }
                             }
                         }
@@ -190,17 +185,6 @@ pub(super) fn how(scan: &Scan) -> Markup {
             h2 { "How it was measured" }
             (list(&facts))
             @if !h.notes.is_empty() { ul.notes { @for note in &h.notes { li { (note) } } } }
-        }
-    }
-}
-
-/// Names and what they stand for; those without are left out.
-fn list(facts: &[(&str, &String)]) -> Markup {
-    html! {
-        dl {
-            @for (name, fact) in facts.iter().filter(|(_, fact)| !fact.is_empty()) {
-                div { dt { (name) } dd { (fact) } }
-            }
         }
     }
 }

@@ -2,31 +2,15 @@
 
 use super::Entry;
 use crate::crossover::{Crossover, Verdict};
+use crate::page::{self, Tile};
 use crate::scan::Scan;
 use crate::words::{rounded, sized, time};
-use maud::{Markup, html};
+use maud::Markup;
 
 /// The tiles on top of the page.
 pub(super) fn tiles(scan: &Scan, entries: &[Entry<'_>]) -> Markup {
     let tiles = [devices(scan), pays(scan, entries), smallest(scan, entries), fixed(scan)];
-    html! {
-        div.tiles {
-            @for tile in tiles {
-                div.tile {
-                    div.what { (tile.what) }
-                    div.value { (tile.value) }
-                    div.note { (tile.note) }
-                }
-            }
-        }
-    }
-}
-
-/// One number with what it is and what belongs to it.
-struct Tile {
-    what: &'static str,
-    value: String,
-    note: String,
+    page::tiles(&tiles)
 }
 
 /// How many devices were measured, and of which kinds.

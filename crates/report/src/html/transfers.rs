@@ -1,7 +1,7 @@
 //! How fast bytes go to devices and come back: a scan enters, a table of rates leaves, each with a bar beside it.
 
-use super::Look;
 use super::sections::named;
+use crate::page::Look;
 use crate::scan::Scan;
 use crate::transfers::{GUIDE, NOT_AVAILABLE, Transfer, cell, rates};
 use crate::words::{bytes, time};

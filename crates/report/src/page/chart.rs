@@ -6,7 +6,7 @@ use super::scale::Scale;
 use super::strip::fastest;
 use crate::crossover::Crossover;
 use crate::curves::{Curves, Line};
-use crate::lists::median;
+use crate::lists::{UNKNOWN, median};
 use crate::words::{ratio, rounded, size, sized, time};
 use maud::{Markup, html};
 use serde_json::{Value, json};
@@ -29,6 +29,9 @@ const LEADING: f64 = 14.0;
 /// About the width of a letter, to keep labels apart.
 const LETTER: f64 = 6.4;
 
+/// So many letters of a name fit beside the plot.
+const LONGEST_NAME: usize = 16;
+
 /// The axes that all charts of a class share, so that one can be compared with the next.
 pub(crate) struct Axes {
     x: Scale,
@@ -40,7 +43,8 @@ impl Axes {
     pub fn over<'c>(all: impl Iterator<Item = &'c Curves<'c>> + Clone) -> Axes {
         let points = all.flat_map(|curves| &curves.lines).flat_map(|line| &line.points);
         let x = Scale::over(points.clone().map(|p| p.0), 0.0).placed(LEFT + 4.0, RIGHT - 4.0);
-        let y = Scale::over(points.flat_map(|p| [p.1.p10_ns.max(1), p.1.p90_ns]), 0.06).placed(BOTTOM, TOP);
+        let ends = |stats: &crate::Stats| stats.band().map_or([stats.median_ns; 2], |(low, high)| [low.max(1), high]);
+        let y = Scale::over(points.flat_map(|p| ends(p.1)), 0.06).placed(BOTTOM, TOP);
         Axes { x, y }
     }
 }
@@ -51,7 +55,9 @@ pub(crate) fn chart(curves: &Curves<'_>, axes: &Axes, looks: &[Look], crossovers
         svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } aria-hidden="true" {
             (grid(axes))
             @for line in &curves.lines {
-                path class={ "band " (looks[line.device].class) } d=(band(line, axes)) {}
+                @for outline in bands(line, axes) {
+                    path class={ "band " (looks[line.device].class) } d=(outline) {}
+                }
             }
             (rings(axes, looks, crossovers))
             @for line in &curves.lines {
@@ -115,7 +121,7 @@ fn rings(axes: &Axes, looks: &[Look], crossovers: &[Crossover]) -> Markup {
         .iter()
         .map(|(x, _, words, _)| {
             let half = words.chars().count() as f64 * LETTER / 2.0;
-            let center = x.clamp(LEFT + half, WIDTH - half);
+            let center = x.min(WIDTH - half).max(LEFT + half);
             let row = ends.iter().position(|&end| end + 6.0 < center - half)?;
             ends[row] = center + half;
             Some((center, TOP - 7.0 - LEADING * row as f64))
@@ -148,7 +154,7 @@ fn names(curves: &Curves<'_>, axes: &Axes, looks: &[Look]) -> Markup {
                 polyline class={ "lead " (look.class) }
                     points={ (px(x + 4.0)) "," (px(*y)) " " (px(RIGHT + 5.0)) "," (px(place)) } {}
             }
-            text class={ "name " (look.class) } x=(RIGHT + 8.0) y=(px(place + 4.0)) { (look.label) }
+            text class={ "name " (look.class) } x=(RIGHT + 8.0) y=(px(place + 4.0)) { (short(&look.label)) }
         }
     }
 }
@@ -169,18 +175,37 @@ fn apart(wanted: &[f64]) -> Vec<f64> {
     places
 }
 
+/// A name that ends before the chart does. The legend and the tooltip have all of it; what stands for hardware must still
+/// be told here, so that the beginning is what is cut.
+fn short(label: &str) -> String {
+    if label.chars().count() <= LONGEST_NAME {
+        return label.to_owned();
+    }
+    let brief = label.replace(" simulated", " sim.").replace(" software", " soft.");
+    let over = brief.chars().count().saturating_sub(LONGEST_NAME);
+    if over == 0 {
+        return brief;
+    }
+    std::iter::once('\u{2026}').chain(brief.chars().skip(over + 1)).collect()
+}
+
 /// The median line.
 fn points(line: &Line<'_>, axes: &Axes) -> String {
     let place = |&(size, stats): &(u64, &crate::Stats)| at(axes, size, stats.median_ns);
     line.points.iter().map(place).collect::<Vec<_>>().join(" ")
 }
 
-/// The outline of the band from P10 to P90.
-fn band(line: &Line<'_>, axes: &Axes) -> String {
-    let above = line.points.iter().map(|(size, stats)| at(axes, *size, stats.p90_ns));
-    let below = line.points.iter().rev().map(|(size, stats)| at(axes, *size, stats.p10_ns));
-    let corners: Vec<String> = above.chain(below).collect();
-    format!("M{}Z", corners.join("L"))
+/// The outlines of the band from P10 to P90: one, unless the spread is not known at some sizes, which have none.
+fn bands(line: &Line<'_>, axes: &Axes) -> Vec<String> {
+    let known: Vec<Option<(u64, (u64, u64))>> =
+        line.points.iter().map(|(size, stats)| Some((*size, stats.band()?))).collect();
+    let outline = |points: &[Option<(u64, (u64, u64))>]| {
+        let above = points.iter().flatten().map(|(size, (_, high))| at(axes, *size, *high));
+        let below = points.iter().flatten().rev().map(|(size, (low, _))| at(axes, *size, *low));
+        let corners: Vec<String> = above.chain(below).collect();
+        format!("M{}Z", corners.join("L"))
+    };
+    known.split(Option::is_none).filter(|points| !points.is_empty()).map(outline).collect()
 }
 
 /// A place in the plot.
@@ -198,6 +223,16 @@ fn brief(words: &str) -> String {
     words.replace(".0 ", " ")
 }
 
+/// What is known of the spread, in words.
+fn spread(stats: &crate::Stats) -> String {
+    match (stats.band(), stats.interval_ns, stats.known(stats.p90_ns)) {
+        (Some((low, high)), ..) => format!("{} to {}", time(low), time(high)),
+        (None, Some((low, high)), _) => format!("median within {} to {}", time(low), time(high)),
+        (None, None, Some(p90)) => format!("P90 {}", time(p90)),
+        (None, None, None) => format!("spread {UNKNOWN}"),
+    }
+}
+
 /// What the tooltip says at each measured size: its place, its words, and for each device a class, name, median, ratio
 /// to the fastest and band. All words are made here; the script only shows them.
 pub(crate) fn tips(curves: &Curves<'_>, axes: &Axes, looks: &[Look]) -> Value {
@@ -207,7 +242,7 @@ pub(crate) fn tips(curves: &Curves<'_>, axes: &Axes, looks: &[Look]) -> Value {
         let best = measured.first().map_or(1, |(_, stats)| stats.median_ns.max(1));
         let device = |(look, stats): &(&Look, &crate::Stats)| {
             let times = ratio(stats.median_ns as f64 / best as f64);
-            let spread = format!("{} to {}", time(stats.p10_ns), time(stats.p90_ns));
+            let spread = spread(stats);
             json!([look.class, look.label, median(stats.median_ns, stats.wide), times, spread])
         };
         json!({
