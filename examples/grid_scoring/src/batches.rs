@@ -1,0 +1,267 @@
+//! The batches of stages: a layer enters, the next one leaves. THE call of `run_many` is here.
+
+use crate::canvas::PLANES;
+use crate::grid::{COLOURS, Size};
+use crate::layer::{Cells, Layer, State, Stopped, alive};
+use crate::library::Library;
+use crate::places::places;
+use crate::program::{Step, Until};
+use crate::record::{Key, bits};
+use crate::regions::add_sizes;
+use crate::rounds::{Rounds, SLICE, Turns};
+use crate::shelf::{Shelf, keys};
+use crate::stage::Stage;
+use breakeven::{Many, Program, View, span};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// How a stage ended.
+pub enum Ended<'s> {
+    /// With its result.
+    Done(Layer<'s>),
+    /// It needs more rounds.
+    Unfinished(Box<Rounds<'s>>),
+}
+
+/// Runs batches, and knows what that took.
+pub struct Batches<'r> {
+    /// Compiled programs.
+    pub library: &'r Library,
+    /// How many there were.
+    pub count: usize,
+}
+
+impl Batches<'_> {
+    /// Runs a stage.
+    pub fn stage<'s>(
+        &mut self,
+        shelf: &Shelf<'s>,
+        stage: &Stage,
+        before: &Layer<'s>,
+        boxes: Option<&(Many, Vec<usize>)>,
+    ) -> breakeven::Result<Layer<'s>> {
+        let form = stage.form(before.form);
+        let count = shelf.bucket.trays();
+        let found = |sample: usize| edges(boxes, sample, form.lanes);
+        let states = {
+            let _stage = span!("sizes");
+            states(shelf, stage, before, found)
+        };
+        let trays = alive(&states, form.lanes);
+        let next = |cells: Vec<Cells<'s>>| Layer { form, cells: cells.into(), keys: None, states: states.clone() };
+        if trays.is_empty() {
+            return Ok(next(vec![Cells::Nowhere; count]));
+        }
+        let list = keys(stage, before.form, shelf.bucket.side);
+        let mut tasks: Vec<Vec<View<'_>>> = Vec::with_capacity(trays.len());
+        let made = if let Stage::Fused(..) | Stage::OfRegions(_) = stage {
+            let _stage = span!("steps");
+            let origin = match stage {
+                Stage::Fused(_, Some(anchor)) => shelf.inputs.get(anchor),
+                _ => None,
+            };
+            for tray in &trays {
+                let mut task = vec![View::from(before.cells[*tray].words()?)];
+                task.extend(origin.map(|all| View::from(part(all, *tray, count))));
+                if let (Stage::OfRegions(_), Some(keys)) = (stage, &before.keys) {
+                    task.push(keys[*tray].as_slice().into());
+                }
+                tasks.push(task);
+            }
+            self.batch(&list[0], &tasks)?
+        } else {
+            let laid = {
+                let _stage = span!("places");
+                places(stage, before.form, &states, &before.states, found, count)
+            };
+            let colour = match stage {
+                Stage::Pad { colour, .. } => bits(*colour),
+                _ => bits(0),
+            };
+            for tray in &trays {
+                let mut task = vec![
+                    before.cells[*tray].words()?.into(),
+                    part(&laid.rows, *tray, count).into(),
+                    part(&laid.left, *tray, count).into(),
+                    part(&laid.stays, *tray, count).into(),
+                ];
+                match stage {
+                    Stage::Tile { .. } => task.push(part(&laid.width, *tray, count).into()),
+                    Stage::Pad { .. } => {
+                        task.extend([part(&laid.frame, *tray, count).into(), View::from(colour.as_slice())]);
+                    }
+                    _ => {}
+                }
+                tasks.push(task);
+            }
+            let _stage = span!("moves");
+            self.batch(&list[list.len() - 1], &tasks)?
+        };
+        let (made, mut cells) = (Rc::new(made), vec![Cells::Nowhere; count]);
+        trays.iter().enumerate().for_each(|(task, tray)| cells[*tray] = Cells::Made(made.clone(), task));
+        Ok(next(cells))
+    }
+
+    /// The boxes around everything but background, and where in them each tray is.
+    pub fn boxes(&mut self, shelf: &Shelf<'_>, before: &Layer<'_>) -> breakeven::Result<(Many, Vec<usize>)> {
+        let _stage = span!("boxes");
+        let trays = alive(&before.states, before.form.lanes);
+        let tasks = trays.iter().map(|tray| Ok(vec![View::from(before.cells[*tray].words()?)]));
+        let tasks: breakeven::Result<Vec<Vec<View<'_>>>> = tasks.collect();
+        let key = &keys(&Stage::CropBbox, before.form, shelf.bucket.side)[0];
+        Ok((self.batch(key, &tasks?)?, trays))
+    }
+
+    /// Begins a loop, or goes on with it for some rounds.
+    pub fn rounds<'s>(
+        &mut self,
+        shelf: &Shelf<'s>,
+        stage: &Stage,
+        before: &Layer<'s>,
+        rounds: Option<Box<Rounds<'s>>>,
+        may_go_on: impl Fn(Duration) -> bool,
+    ) -> breakeven::Result<Ended<'s>> {
+        let list = keys(stage, before.form, shelf.bucket.side);
+        let is_label = *stage == Stage::Label;
+        let mut rounds = match rounds {
+            Some(rounds) => rounds,
+            None => {
+                let _stage = span!("first round");
+                let (state, beside) = match is_label {
+                    true => self.first_labels(&list[0], before)?,
+                    false => (before.cells.to_vec(), None),
+                };
+                let wanted = before.states.iter().map(Result::is_ok).collect();
+                Box::new(Rounds::new(before.form.lanes, state, beside, wanted))
+            }
+        };
+        let mut turns = list.iter().skip(usize::from(is_label)).map(|key| self.library.get(key).ok_or_else(missing));
+        let programs = Turns { wide: turns.next().ok_or_else(missing)??, narrow: turns.next().transpose()? };
+        let most = match stage {
+            Stage::Loop { until: Until::Times(times), .. } => *times,
+            _ => u32::MAX,
+        };
+        // Labels come to an end with every grid, and other programs may want them, too.
+        let slice = if is_label { u32::MAX } else { SLICE };
+        let mut ran = 0;
+        let run = |program: &Program, tasks: &[Vec<View<'_>>]| {
+            ran += 1;
+            run_many(program, tasks)
+        };
+        {
+            let _stage = span!("rounds");
+            rounds.advance(programs, slice, most, run, &may_go_on)?;
+        }
+        self.count += ran;
+        if !rounds.is_done() && may_go_on(rounds.spent) {
+            return Ok(Ended::Unfinished(rounds));
+        }
+        let (made, changing) = rounds.end()?;
+        let late = |(state, changing): (&State, bool)| if changing { state.and(Err(Stopped::Late)) } else { *state };
+        let states: Rc<[State]> = before.states.iter().zip(changing).map(late).collect();
+        let (cells, keys) = match is_label {
+            true => (before.cells.clone(), Some(region_keys(&made, before.form.lanes)?)),
+            false => (made.into(), None),
+        };
+        Ok(Ended::Done(Layer { form: before.form, cells, keys, states }))
+    }
+
+    /// The labels of each tray, and the batch whose other outputs are what they are spread along.
+    fn first_labels<'s>(
+        &mut self,
+        key: &Key,
+        before: &Layer<'s>,
+    ) -> breakeven::Result<(Vec<Cells<'s>>, Option<Rc<Many>>)> {
+        let live = alive(&before.states, before.form.lanes);
+        let empty = vec![0u32; PLANES * before.form.canvas.height * before.form.lanes];
+        let mut tasks: Vec<Vec<View<'_>>> = Vec::with_capacity(before.cells.len());
+        for (tray, cells) in before.cells.iter().enumerate() {
+            let words = if live.contains(&tray) { cells.words()? } else { &empty };
+            tasks.push(vec![words.into()]);
+        }
+        let made = Rc::new(self.batch(key, &tasks)?);
+        Ok(((0..tasks.len()).map(|tray| Cells::Made(made.clone(), tray)).collect(), Some(made)))
+    }
+
+    /// Scores of the trays that have any: equal cells and equal colours of each lane.
+    pub fn scores(&mut self, shelf: &Shelf<'_>, layer: &Layer<'_>) -> breakeven::Result<(Many, Vec<usize>)> {
+        let form = layer.form;
+        let trays = alive(&layer.states, form.lanes);
+        let expected = shelf.expected.get(&(form.canvas, form.anchor)).ok_or_else(missing)?;
+        let mut tasks: Vec<Vec<View<'_>>> = Vec::with_capacity(trays.len());
+        for tray in &trays {
+            tasks.push(vec![
+                layer.cells[*tray].words()?.into(),
+                part(expected, *tray, shelf.bucket.trays()).into(),
+                shelf.counts[tray * COLOURS * form.lanes..(tray + 1) * COLOURS * form.lanes].into(),
+            ]);
+        }
+        Ok((self.batch(&Key::Score(form.canvas.height, form.lanes), &tasks)?, trays))
+    }
+
+    fn batch(&mut self, key: &Key, tasks: &[Vec<View<'_>>]) -> breakeven::Result<Many> {
+        let program = self.library.get(key).ok_or_else(missing)?;
+        self.count += 1;
+        run_many(program, tasks)
+    }
+}
+
+/// THE call that everything is computed by.
+fn run_many(program: &Program, tasks: &[Vec<View<'_>>]) -> breakeven::Result<Many> {
+    program.run_many(tasks)
+}
+
+/// Everything that is run was listed before; this is here so that a mistake in the list would be told.
+fn missing() -> breakeven::Error {
+    breakeven::Error::Count { what: "compiled stages", found: 0, expected: 1 }
+}
+
+/// Labels of each tray as keys.
+fn region_keys(labels: &[Cells<'_>], lanes: usize) -> breakeven::Result<Rc<[Vec<u32>]>> {
+    let _stage = span!("region sizes");
+    let keys = |labels: &Cells<'_>| {
+        let mut keys = labels.words()?.to_vec();
+        add_sizes(&mut keys, lanes);
+        Ok(keys)
+    };
+    labels.iter().map(keys).collect()
+}
+
+/// A tray's part of what all have.
+fn part<T>(all: &[T], tray: usize, trays: usize) -> &[T] {
+    let each = all.len() / trays;
+    &all[tray * each..(tray + 1) * each]
+}
+
+/// The edges of the box that was found in a sample; an empty one where nothing was looked for.
+fn edges(boxes: Option<&(Many, Vec<usize>)>, sample: usize, lanes: usize) -> [u32; 4] {
+    let found = boxes.and_then(|(boxes, trays)| {
+        let at = trays.binary_search(&(sample / lanes)).ok()?;
+        let edge = |number: usize| boxes.slice::<u32>(at, number).ok().map(|edges| edges[sample % lanes]);
+        Some([edge(0)?, edge(1)?, edge(2)?, edge(3)?])
+    });
+    found.unwrap_or([0; 4])
+}
+
+/// How it stands with each sample after a stage.
+fn states(shelf: &Shelf<'_>, stage: &Stage, before: &Layer<'_>, edges: impl Fn(usize) -> [u32; 4]) -> Rc<[State]> {
+    let steps: &[Step] = match stage {
+        Stage::Fused(steps, _) => steps,
+        Stage::Pick(step) => std::slice::from_ref(step),
+        Stage::Tile { down, right } => &[Step::Tile { down: *down, right: *right }],
+        Stage::Pad { by, colour } => &[Step::Pad { by: *by, colour: *colour }],
+        Stage::OfRegions(what) => &[Step::Regions(*what)],
+        Stage::CropBbox => &[Step::CropBbox],
+        Stage::Label | Stage::Loop { .. } => &[],
+    };
+    let after = |(sample, state): (usize, &State)| {
+        let found = || {
+            let [top, left, bottom, right] = edges(sample);
+            (bottom > top).then(|| Size { height: (bottom - top) as usize, width: (right - left) as usize })
+        };
+        let input = shelf.bucket.samples[sample].input.size();
+        let next = |size: Size| steps.iter().try_fold(size, |size, step| step.size(size, input, found));
+        state.and_then(|size| next(size).map_err(Stopped::Failed))
+    };
+    before.states.iter().enumerate().map(after).collect()
+}

@@ -1,0 +1,171 @@
+//! A program as stages: steps enter, runs of steps leave that are one compiled program each.
+//!
+//! What only moves and recolours cells is fused into one stage. Steps whose positions are known at run time only, and
+//! those that go in rounds, are stages of their own, so that programs which begin alike share their results.
+
+use crate::canvas::{Anchor, BUCKETS};
+use crate::grid::{COLOURS, MAX_SIDE, Size};
+use crate::program::{InPlace, Program, Regions, Step, Until};
+
+/// A canvas and where grids lie on it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Form {
+    /// Rows and columns of the canvas.
+    pub canvas: Size,
+    /// The corner of grids.
+    pub anchor: Anchor,
+    /// Samples of a tray.
+    pub lanes: usize,
+}
+
+impl Form {
+    /// Inputs of a bucket.
+    pub fn of_inputs(side: usize, lanes: usize) -> Form {
+        Form { canvas: Size { height: side, width: side }, anchor: Anchor::default(), lanes }
+    }
+
+    /// A canvas for grids of up to this size in the first corner.
+    fn for_grids(self, height: usize, width: usize) -> Form {
+        let canvas = Size { height: height.min(MAX_SIDE), width: width.min(MAX_SIDE) };
+        Form { canvas, anchor: Anchor::default(), ..self }
+    }
+}
+
+/// What one compiled program does.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Stage {
+    /// Steps that are fused. At most one of them compares with the input, which lies in this corner then.
+    Fused(Vec<Step>, Option<Anchor>),
+    /// The box around everything but background.
+    CropBbox,
+    /// A part of grids that lie in another corner than the first.
+    Pick(Step),
+    /// Repeated.
+    Tile {
+        /// Times downwards.
+        down: usize,
+        /// Times to the right.
+        right: usize,
+    },
+    /// A frame.
+    Pad {
+        /// Cells on each side.
+        by: usize,
+        /// Their colour.
+        colour: i32,
+    },
+    /// Labels of regions, in rounds.
+    Label,
+    /// What becomes of them.
+    OfRegions(Regions),
+    /// A loop, in rounds.
+    Loop {
+        /// One turn.
+        body: Vec<InPlace>,
+        /// Until when.
+        until: Until,
+    },
+}
+
+impl Stage {
+    /// The stages of a program.
+    pub fn cut(program: &Program) -> Vec<Stage> {
+        let mut stages: Vec<Stage> = Vec::new();
+        // Where grids lie does not depend on their size, so that any bucket will do to follow them.
+        let mut form = Form::of_inputs(BUCKETS[0].0, BUCKETS[0].1);
+        for step in &program.steps {
+            let stage = match step {
+                Step::CropBbox => Stage::CropBbox,
+                Step::Tile { down, right } => Stage::Tile { down: *down, right: *right },
+                Step::Pad { by, colour } => Stage::Pad { by: *by, colour: *colour },
+                Step::Loop { body, until } => Stage::Loop { body: body.clone(), until: *until },
+                Step::Regions(what) => {
+                    stages.push(Stage::Label);
+                    Stage::OfRegions(*what)
+                }
+                Step::Crop { .. } if form.anchor != Anchor::default() => Stage::Pick(step.clone()),
+                Step::Compare(_) => Stage::Fused(vec![step.clone()], Some(form.anchor)),
+                _ => Stage::Fused(vec![step.clone()], None),
+            };
+            form = stage.form(form);
+            match (stages.last_mut(), stage) {
+                (Some(Stage::Fused(steps, compared)), Stage::Fused(more, anchor))
+                    if compared.is_none() || anchor.is_none() =>
+                {
+                    steps.extend(more);
+                    *compared = compared.or(anchor);
+                }
+                (_, stage) => stages.push(stage),
+            }
+        }
+        stages
+    }
+
+    /// What it makes of a canvas.
+    pub fn form(&self, form: Form) -> Form {
+        let Size { height, width } = form.canvas;
+        match self {
+            Stage::Fused(steps, _) => steps.iter().fold(form, |form, step| fused_form(step, form)),
+            Stage::Pick(step) => fused_form(step, form),
+            Stage::CropBbox => Form { anchor: Anchor::default(), ..form },
+            Stage::Tile { down, right } => form.for_grids(height * down, width * right),
+            Stage::Pad { by, .. } => form.for_grids(height + 2 * by, width + 2 * by),
+            Stage::OfRegions(Regions::Count) => form.for_grids(1, 1),
+            Stage::Label | Stage::OfRegions(_) | Stage::Loop { .. } => form,
+        }
+    }
+}
+
+/// What a step of a fused stage makes of a canvas.
+pub fn fused_form(step: &Step, form: Form) -> Form {
+    match step {
+        Step::Turn(turn) => {
+            let (exchange, mirror_columns, mirror_rows) = turn.parts();
+            let Form { canvas, mut anchor, lanes } = form;
+            let canvas = if exchange { canvas.turned() } else { canvas };
+            if exchange {
+                anchor = Anchor { bottom: anchor.right, right: anchor.bottom };
+            }
+            let anchor = Anchor { bottom: anchor.bottom ^ mirror_rows, right: anchor.right ^ mirror_columns };
+            Form { canvas, anchor, lanes }
+        }
+        Step::Crop { size, .. } => form.for_grids(size.height, size.width),
+        Step::Count(_) => form.for_grids(1, 1),
+        Step::CountColours => form.for_grids(1, COLOURS),
+        _ => form,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str) -> Vec<Stage> {
+        Stage::cut(&text.parse().unwrap())
+    }
+
+    #[test]
+    fn what_moves_cells_by_known_distances_is_one_stage() {
+        assert_eq!(cut("rot90 | recolour 1->2 | crop_bbox | flip_h | mask 2").len(), 3);
+        assert_eq!(cut("flip_h | compare 0").len(), 1);
+        assert_eq!(cut("flip_h | compare 0 | flip_h | compare 1").len(), 2);
+        assert_eq!(cut("largest_region")[..], [Stage::Label, Stage::OfRegions(Regions::Largest)]);
+        assert!(cut("id").is_empty());
+    }
+
+    #[test]
+    fn the_corner_is_followed() {
+        let form = |text: &str| cut(text).iter().fold(Form::of_inputs(11, 256), |form, stage| stage.form(form));
+        let anchor = |bottom, right| Anchor { bottom, right };
+        assert_eq!(form("rot90").anchor, anchor(false, true));
+        assert_eq!(form("rot90 | rot90").anchor, form("rot180").anchor);
+        assert_eq!(form("rot90 | rot270").anchor, anchor(false, false));
+        assert_eq!(form("flip_v | transpose").anchor, anchor(false, true));
+        assert!(matches!(cut("flip_h | crop 0 0 2 2")[1], Stage::Pick(_)));
+        assert_eq!(form("flip_h | crop 0 0 2 3").canvas, Size { height: 2, width: 3 });
+        assert_eq!(form("crop 0 0 2 3 | rot90").canvas, Size { height: 3, width: 2 });
+        assert_eq!(form("tile 3 2").canvas, Size { height: 30, width: 22 });
+        assert_eq!(form("tile 9 9").canvas, Size { height: 30, width: 30 });
+        assert_eq!(form("crop 0 0 2 3 | tile 2 2").canvas, Size { height: 4, width: 6 });
+    }
+}
