@@ -1,6 +1,7 @@
 //! Reductions of columns: a tile into an accumulator for each of its lanes.
 
 use super::reduce::{Better, Fold, lane};
+use super::unaligned;
 use crate::level::{Level, leveled};
 use breakeven_ir::LaneBits;
 
@@ -36,25 +37,12 @@ unsafe fn col_fold<const FMA: bool, F: Fold>(src: *const u32, n: usize, acc: *mu
 /// See [`super::reduce::ColFn`].
 #[inline(always)]
 unsafe fn col_wide(src: *const u32, n: usize, acc: *mut u64, fold: impl Fn(f64, f64) -> f64) {
-    let acc = acc.cast::<f64>();
-    const W: usize = 32;
-    let whole = n / W * W;
-    let mut at = 0;
-    while at < whole {
-        // SAFETY: `at + W <= n`.
-        unsafe {
-            let x = src.add(at).cast::<[f32; W]>().read_unaligned();
-            let mut y = acc.add(at).cast::<[f64; W]>().read_unaligned();
-            for k in 0..W {
-                y[k] = fold(y[k], f64::from(x[k]));
-            }
-            acc.add(at).cast::<[f64; W]>().write_unaligned(y);
-        }
-        at += W;
-    }
-    for at in whole..n {
-        // SAFETY: `at < n`.
-        unsafe { acc.add(at).write(fold(acc.add(at).read(), f64::from(lane::<f32>(src, at)))) };
+    // SAFETY: the caller's pointers; every u64 is an f64.
+    let (src, acc) = unsafe { (unaligned(src, n), std::slice::from_raw_parts_mut(acc.cast::<f64>(), n)) };
+    // Element by element: of chunks of lanes, as in `col_fold`, the compiler makes scatters where lanes double their width
+    // (150 us for the sum of 300 x 528 products instead of 35).
+    for (x, acc) in src.iter().zip(acc) {
+        *acc = fold(*acc, f64::from(f32::from_ne_bytes(*x)));
     }
 }
 
@@ -72,37 +60,22 @@ unsafe fn col_sum<const FMA: bool>(src: *const u32, n: usize, acc: *mut u64, _: 
 /// See [`super::reduce::ColRowsFn`].
 #[inline(always)]
 unsafe fn col_sum_rows<const FMA: bool>(src: *const u32, stride: isize, rows: usize, n: usize, acc: *mut u64) {
-    const W: usize = 32;
-    let wide = acc.cast::<f64>();
-    let src = src.cast::<f32>();
     let mut row = 0;
     while row + 4 <= rows {
         // SAFETY: the caller vouches for `rows` rows of `n` lanes and for `n` accumulators.
-        unsafe {
-            let first = src.offset(row as isize * stride);
-            let whole = n / W * W;
-            let mut at = 0;
-            while at < whole {
-                let read = |r: isize| first.offset(r * stride).add(at).cast::<[f32; W]>().read_unaligned();
-                let (a, b, c, d) = (read(0), read(1), read(2), read(3));
-                let mut y = wide.add(at).cast::<[f64; W]>().read_unaligned();
-                for k in 0..W {
-                    y[k] += f64::from((a[k] + b[k]) + (c[k] + d[k]));
-                }
-                wide.add(at).cast::<[f64; W]>().write_unaligned(y);
-                at += W;
-            }
-            for at in whole..n {
-                let read = |r: isize| first.offset(r * stride).add(at).read_unaligned();
-                let sum = (read(0) + read(1)) + (read(2) + read(3));
-                wide.add(at).write(wide.add(at).read() + f64::from(sum));
-            }
+        let ([a, b, c, d], wide) = unsafe {
+            let read = |next: isize| unaligned(src.offset((row as isize + next) * stride), n);
+            ([0, 1, 2, 3].map(read), std::slice::from_raw_parts_mut(acc.cast::<f64>(), n))
+        };
+        let f = |x: [u8; 4]| f32::from_ne_bytes(x);
+        for ((((a, b), c), d), wide) in a.iter().zip(b).zip(c).zip(d).zip(wide) {
+            *wide += f64::from((f(*a) + f(*b)) + (f(*c) + f(*d)));
         }
         row += 4;
     }
     while row < rows {
         // SAFETY: as above.
-        unsafe { col_wide(src.offset(row as isize * stride).cast(), n, acc, |a, b| a + b) };
+        unsafe { col_wide(src.offset(row as isize * stride), n, acc, |a, b| a + b) };
         row += 1;
     }
 }
@@ -137,3 +110,7 @@ leveled! { fn col_sum_at<;>(src: *const u32, n: usize, acc: *mut u64, step: usiz
 leveled! { fn col_sum_rows_at<;>(src: *const u32, stride: isize, rows: usize, n: usize, acc: *mut u64) => col_sum_rows }
 leveled! { fn col_prod_at<;>(src: *const u32, n: usize, acc: *mut u64, step: usize) => col_prod }
 leveled! { fn col_arg_at<B: Better;>(src: *const u32, n: usize, acc: *mut u64, step: usize) => col_arg }
+
+#[cfg(test)]
+#[path = "columns_tests.rs"]
+mod tests;
