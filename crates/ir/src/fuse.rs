@@ -54,9 +54,15 @@ pub(crate) fn plan(mut graph: Graph, fusion: bool) -> Plan {
                 debug_assert!(!decisions.stored[id], "node {id} has memory already");
                 decisions.stored[id] = true;
             }
-            Err(Obstacle::Apart(root, id)) => {
-                let new = decisions.apart.insert((root, id));
-                debug_assert!(new, "nodes {root} and {id} are apart already");
+            Err(Obstacle::StoreAll(ids)) => {
+                debug_assert!(!ids.is_empty() && ids.iter().all(|&id| !decisions.stored[id]));
+                ids.iter().for_each(|&id| decisions.stored[id] = true);
+            }
+            Err(Obstacle::Apart(root, ids)) => {
+                for id in ids {
+                    let new = decisions.apart.insert((root, id));
+                    debug_assert!(new, "nodes {root} and {id} are apart already");
+                }
             }
         }
     }
@@ -102,16 +108,16 @@ fn inline_costs(graph: &Graph, stored: &[bool]) -> Vec<u32> {
 /// Finds work that two kernels would do: it is done once and stored.
 fn repeated_work(graph: &Graph, costs: &[u32], drafts: &[Draft]) -> Result<(), Obstacle> {
     let mut by = vec![usize::MAX; graph.nodes.len()];
-    let mut worst = None;
+    let mut repeated = Vec::new();
     for (at, draft) in drafts.iter().enumerate() {
         for &node in &draft.computed {
             if by[node] != usize::MAX && by[node] != at && costs[node] >= CHEAP {
-                worst = worst.max(Some(node));
+                repeated.push(node);
             }
             by[node] = at;
         }
     }
-    worst.map_or(Ok(()), |node| Err(Obstacle::Store(node)))
+    settle::outermost(graph, repeated).map_or(Ok(()), |nodes| Err(Obstacle::StoreAll(nodes)))
 }
 
 /// Sorts kernels so that each runs after those that it reads from.
@@ -136,7 +142,7 @@ fn in_order(graph: &Graph, mut drafts: Vec<Draft>) -> Result<Vec<Draft>, Obstacl
                 // Kernels wait for each other through nodes that were computed along: take one such apart.
                 let stuck = (0..drafts.len()).find(|&at| !placed[at] && drafts[at].stores.len() > 1);
                 let at = stuck.expect("kernels of single nodes follow the order of the graph");
-                return Err(Obstacle::Apart(drafts[at].root, drafts[at].stores[1].0));
+                return Err(Obstacle::Apart(drafts[at].root, vec![drafts[at].stores[1].0]));
             }
         }
     }

@@ -19,8 +19,10 @@ use std::rc::Rc;
 pub(crate) enum Obstacle {
     /// This node must get memory.
     Store(NodeId),
-    /// This node must not be computed along in the kernel of that root.
-    Apart(NodeId, NodeId),
+    /// All of these must, none of which is below another: each would be the next one to be named.
+    StoreAll(Vec<NodeId>),
+    /// These nodes must not be computed along in the kernel of that root.
+    Apart(NodeId, Vec<NodeId>),
 }
 
 /// A kernel whose accesses still name nodes.
@@ -349,7 +351,7 @@ impl<'a> Builder<'a> {
     /// Asks for memory for `id`; if it was to be computed along, it has memory and must be kept apart instead.
     pub(super) fn store(&self, id: NodeId) -> Stop {
         match self.root {
-            Some(root) if self.decisions.stored[id] => Stop::Obstacle(Obstacle::Apart(root, id)),
+            Some(root) if self.decisions.stored[id] => Stop::Obstacle(Obstacle::Apart(root, vec![id])),
             _ => Stop::Obstacle(Obstacle::Store(id)),
         }
     }

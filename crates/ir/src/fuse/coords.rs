@@ -19,6 +19,12 @@ pub(super) fn broadcast(coords: &[Index], from: &Shape) -> Vec<Index> {
     from.iter().enumerate().map(pick).collect()
 }
 
+/// Is an argument of shape `from` read at its user's own coordinates?
+pub(super) fn is_same(coords: &[Index], from: &Shape) -> bool {
+    let is_kept = |(coord, &dim): (&Index, &usize)| dim != 1 || *coord == Index::default();
+    coords.len() == from.rank() && coords.iter().zip(from.iter()).all(is_kept)
+}
+
 /// What a view makes of coordinates: those of its argument, the conditions under which they are inside it, and a
 /// split of a loop variable that would spare a division.
 pub(super) struct Viewed {

@@ -3,7 +3,7 @@
 
 use super::CHEAP;
 use super::build::{Builder, Obstacle, Stop};
-use crate::graph::{GraphOp, NodeId};
+use crate::graph::{Graph, GraphOp, NodeId};
 use crate::index::Index;
 
 impl Builder<'_> {
@@ -17,6 +17,7 @@ impl Builder<'_> {
                 .fold(Index::default(), |sum, v| sum.times(self.extents[v] as i64).plus(&Index::var(v as u8), 1))
         };
         let (all, outer) = (row_major(false), row_major(true));
+        let mut unfit = Vec::new();
         for (node, _, index) in &self.along {
             let elems = self.graph.nodes[*node].shape.elems();
             let points: usize = self.extents.iter().product();
@@ -25,10 +26,10 @@ impl Builder<'_> {
                 || (*index == all && elems == points)
                 || (*index == outer && elems == outer_points);
             if !fits || self.along.iter().filter(|(n, ..)| n == node).count() > 1 || self.needs(*node) {
-                return Err(Stop::Obstacle(Obstacle::Apart(root, *node)));
+                unfit.push(*node);
             }
         }
-        Ok(())
+        outermost(self.graph, unfit).map_or(Ok(()), |nodes| Err(Stop::Obstacle(Obstacle::Apart(root, nodes))))
     }
 
     /// Does anything that this kernel loads depend on `node`?
@@ -54,7 +55,7 @@ impl Builder<'_> {
             self.extents.iter().enumerate().filter(|(v, _)| mask >> v & 1 == 1).map(|(_, &e)| e as u128).product()
         };
         let all = (1u64 << self.vars.len()) - 1;
-        let mut worst = None;
+        let mut repeated = Vec::new();
         for (&(node, ..), &value) in &self.memo {
             if node == root || self.decisions.stored[node] || self.costs[node] < CHEAP {
                 continue;
@@ -65,9 +66,30 @@ impl Builder<'_> {
             let mask = masks[value as usize];
             let runs = if mask & rows == 0 { points(all & !rows) } else { points(all) };
             if runs >= 2 * points(mask) {
-                worst = worst.max(Some(node));
+                repeated.push(node);
             }
         }
-        worst.map_or(Ok(()), |node| Err(Stop::Obstacle(Obstacle::Store(node))))
+        outermost(self.graph, repeated).map_or(Ok(()), |nodes| Err(Stop::Obstacle(Obstacle::StoreAll(nodes))))
     }
+}
+
+/// Those of some nodes that no other of them needs. What is below one that gets memory may not be repeated any more.
+pub(super) fn outermost(graph: &Graph, mut nodes: Vec<NodeId>) -> Option<Vec<NodeId>> {
+    nodes.sort_unstable();
+    nodes.dedup();
+    let last = *nodes.last()?;
+    let mut below = vec![false; last + 1];
+    let mut kept = Vec::new();
+    let mut next = nodes.into_iter().rev().peekable();
+    // Arguments have smaller numbers: from the end everything that a node needs comes after it.
+    for id in (0..=last).rev() {
+        let is_named = next.next_if_eq(&id).is_some();
+        if is_named && !below[id] {
+            kept.push(id);
+        }
+        if is_named || below[id] {
+            graph.nodes[id].args.iter().for_each(|&arg| below[arg] = true);
+        }
+    }
+    Some(kept)
 }

@@ -48,8 +48,13 @@ impl Builder<'_> {
                 }
                 tasks.push(Task::Map(at));
                 for &arg in node.args.iter().rev() {
-                    let coords = coords::broadcast(&coords, &self.graph.nodes[arg].shape);
-                    tasks.push(Task::Visit((arg, self.place(coords), guard)));
+                    let from = &self.graph.nodes[arg].shape;
+                    let place = if coords::is_same(&coords, from) {
+                        place
+                    } else {
+                        self.place(coords::broadcast(&coords, from))
+                    };
+                    tasks.push(Task::Visit((arg, place, guard)));
                 }
             }
             GraphOp::View(view) => {
