@@ -3,7 +3,7 @@
 use crate::canvas::PLANES;
 use crate::grid::{COLOURS, Size};
 use crate::layer::{Cells, Layer, State, Stopped, alive};
-use crate::library::Library;
+use crate::library::{Library, missing};
 use crate::places::places;
 use crate::program::{Step, Until};
 use crate::record::{Key, bits};
@@ -26,7 +26,7 @@ pub enum Ended<'s> {
 /// Runs batches, and knows what that took.
 pub struct Batches<'r> {
     /// Compiled programs.
-    pub library: &'r Library,
+    pub library: &'r Library<'r>,
     /// How many there were.
     pub count: usize,
 }
@@ -135,8 +135,8 @@ impl Batches<'_> {
                 Box::new(Rounds::new(before.form.lanes, state, beside, wanted))
             }
         };
-        let mut turns = list.iter().skip(usize::from(is_label)).map(|key| self.library.get(key).ok_or_else(missing));
-        let programs = Turns { wide: turns.next().ok_or_else(missing)??, narrow: turns.next().transpose()? };
+        let mut turns = list.iter().skip(usize::from(is_label));
+        let programs = Turns { library: self.library, wide: turns.next().ok_or_else(missing)?, narrow: turns.next() };
         let most = match stage {
             Stage::Loop { until: Until::Times(times), .. } => *times,
             _ => u32::MAX,
@@ -200,7 +200,7 @@ impl Batches<'_> {
     }
 
     fn batch(&mut self, key: &Key, tasks: &[Vec<View<'_>>]) -> breakeven::Result<Many> {
-        let program = self.library.get(key).ok_or_else(missing)?;
+        let program = self.library.get(key)?;
         self.count += 1;
         run_many(program, tasks)
     }
@@ -209,11 +209,6 @@ impl Batches<'_> {
 /// THE call that everything is computed by.
 fn run_many(program: &Program, tasks: &[Vec<View<'_>>]) -> breakeven::Result<Many> {
     program.run_many(tasks)
-}
-
-/// Everything that is run was listed before; this is here so that a mistake in the list would be told.
-fn missing() -> breakeven::Error {
-    breakeven::Error::Count { what: "compiled stages", found: 0, expected: 1 }
 }
 
 /// Labels of each tray as keys.

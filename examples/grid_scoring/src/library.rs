@@ -1,35 +1,43 @@
 //! Compiled programs: what is recorded enters, a program that was compiled once for each form of canvas leaves.
 
 use crate::record::Key;
-use breakeven::{Engine, Program};
+use breakeven::{Engine, Program, span};
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
-/// Makes a program.
-pub fn compile(key: &Key, engine: &Engine) -> breakeven::Result<Program> {
-    let recorded = key.record().map_err(breakeven::Error::from)?;
-    let inputs: Vec<_> = recorded.inputs.iter().collect();
-    engine.compile(&inputs, &recorded.outputs.iter().collect::<Vec<_>>())
+/// Compiled programs by what they do; each is compiled when it is first asked for.
+pub struct Library<'e> {
+    engine: &'e Engine,
+    programs: HashMap<Key, OnceLock<Program>>,
 }
 
-/// Compiled programs by what they do.
-#[derive(Default)]
-pub struct Library {
-    programs: HashMap<Key, Program>,
-}
-
-impl Library {
-    /// One more.
-    pub fn put(&mut self, key: Key, program: Program) {
-        self.programs.insert(key, program);
+impl<'e> Library<'e> {
+    /// Of these programs, none of which is compiled yet.
+    pub fn new(engine: &'e Engine, keys: impl IntoIterator<Item = Key>) -> Library<'e> {
+        Library { engine, programs: keys.into_iter().map(|key| (key, OnceLock::new())).collect() }
     }
 
-    /// A program; `None` for what was not listed.
-    pub fn get(&self, key: &Key) -> Option<&Program> {
-        self.programs.get(key)
+    /// A program.
+    pub fn get(&self, key: &Key) -> breakeven::Result<&Program> {
+        let place = self.programs.get(key).ok_or_else(missing)?;
+        if let Some(program) = place.get() {
+            return Ok(program);
+        }
+        // Two workers may both be first: the engine plans once, and the second one's program is dropped.
+        let _stage = span!("compile");
+        let recorded = key.record().map_err(breakeven::Error::from)?;
+        let inputs: Vec<_> = recorded.inputs.iter().collect();
+        let program = self.engine.compile(&inputs, &recorded.outputs.iter().collect::<Vec<_>>())?;
+        Ok(place.get_or_init(|| program))
     }
 
-    /// How many there are.
+    /// How many are compiled.
     pub fn count(&self) -> usize {
-        self.programs.len()
+        self.programs.values().filter(|place| place.get().is_some()).count()
     }
+}
+
+/// Everything that is run was listed before; this is here so that a mistake in the list would be told.
+pub fn missing() -> breakeven::Error {
+    breakeven::Error::Count { what: "compiled stages", found: 0, expected: 1 }
 }

@@ -3,7 +3,7 @@
 
 use crate::canvas::{Anchor, Bucket};
 use crate::grid::Size;
-use crate::library::{Library, compile};
+use crate::library::Library;
 use crate::record::Key;
 use crate::shelf::{Shelf, form, keys};
 use crate::stage::Stage;
@@ -29,20 +29,20 @@ enum What {
 /// What was made.
 #[derive(Default)]
 struct Made {
-    library: Library,
     laid: Vec<(usize, What, Vec<u32>)>,
     failed: Option<breakeven::Error>,
 }
 
 /// Makes everything that the programs which `wanted` names for each bucket need, each once.
-pub fn prepare<'a>(
-    engine: &Engine,
+pub fn prepare<'a, 'e>(
+    engine: &'e Engine,
     workers: &Workers,
     buckets: &'a [Bucket<'a>],
     stages: &[Vec<Stage>],
     wanted: impl Fn(usize, usize) -> bool,
-) -> breakeven::Result<(Library, Vec<Shelf<'a>>)> {
-    let jobs = jobs(buckets, stages, wanted);
+) -> breakeven::Result<(Library<'e>, Vec<Shelf<'a>>)> {
+    let (keys, jobs) = jobs(buckets, stages, wanted);
+    let library = Library::new(engine, keys);
     let next = AtomicUsize::new(0);
     let made = Mutex::new(Made::default());
     let made_of = || made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,10 +50,8 @@ pub fn prepare<'a>(
         while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             match job {
                 Job::Compile(key) => {
-                    let _stage = span!("compile");
-                    match compile(key, engine) {
-                        Ok(program) => made_of().library.put(key.clone(), program),
-                        Err(why) => made_of().failed = Some(why),
+                    if let Err(why) = library.get(key) {
+                        made_of().failed = Some(why);
                     }
                 }
                 Job::Lay(number, what) => {
@@ -67,7 +65,7 @@ pub fn prepare<'a>(
             }
         }
     });
-    let Made { library, laid, failed } = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Made { laid, failed } = made.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(why) = failed {
         return Err(why);
     }
@@ -81,14 +79,20 @@ pub fn prepare<'a>(
     Ok((library, shelves))
 }
 
-fn jobs(buckets: &[Bucket<'_>], stages: &[Vec<Stage>], wanted: impl Fn(usize, usize) -> bool) -> Vec<Job> {
+/// All programs that may be needed, and what is made at once.
+fn jobs(
+    buckets: &[Bucket<'_>],
+    stages: &[Vec<Stage>],
+    wanted: impl Fn(usize, usize) -> bool,
+) -> (HashSet<Key>, Vec<Job>) {
     let (mut jobs, mut known) = (Vec::new(), HashSet::new());
     for (number, bucket) in buckets.iter().enumerate() {
         let mut laid = HashSet::new();
         for program in stages.iter().enumerate().filter(|(program, _)| wanted(number, *program)).map(|(_, list)| list) {
             laid.insert(What::Inputs(Anchor::default()));
             let mut add = |key: Key| {
-                if known.insert(key.clone()) {
+                // Whether few samples will be left at last is not known: a loop without end never comes to that.
+                if known.insert(key.clone()) && !key.is_narrow() {
                     jobs.push(Job::Compile(key));
                 }
             };
@@ -107,5 +111,5 @@ fn jobs(buckets: &[Bucket<'_>], stages: &[Vec<Stage>], wanted: impl Fn(usize, us
     }
     // Large canvases take longest: they do not come last.
     jobs.reverse();
-    jobs
+    (known, jobs)
 }

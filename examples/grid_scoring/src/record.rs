@@ -8,6 +8,7 @@ use crate::canvas::{PLANES, code, columns};
 use crate::grid::{COLOURS, Size};
 use crate::program::{InPlace, Step};
 use crate::regions::{first_labels, of_regions, spread_labels};
+use crate::rounds::NARROW;
 use crate::stage::{Form, Stage, fused_form};
 use breakeven::{DType, RecordError, Slice, Tensor, s};
 
@@ -39,6 +40,11 @@ pub enum Key {
 }
 
 impl Key {
+    /// Is it a turn for the samples that are left at last?
+    pub fn is_narrow(&self) -> bool {
+        matches!(self, Key::Stage(Stage::Label | Stage::Loop { .. }, form, _) if form.lanes == NARROW)
+    }
+
     /// Its inputs and outputs.
     pub fn record(&self) -> Result<Recorded> {
         match self {
@@ -169,15 +175,33 @@ fn count(words: &Tensor) -> Result<Tensor> {
     words.count_ones()?.sum(&[0], false)
 }
 
-/// How many cells there are of each colour, in each sample. Colours share what the pairs of their bits have in common.
-fn colour_counts(cells: &Tensor) -> Result<Vec<Tensor>> {
+/// The cells of each of some colours, as words. Colours share what the pairs of their bits have in common.
+fn of_colours(cells: &Tensor, colours: impl Iterator<Item = i32>) -> Result<Vec<Tensor>> {
     let planes = (0..PLANES as isize).map(|plane| cells.select(0, plane)).collect::<Result<Vec<_>>>()?;
     let not = planes.iter().map(Tensor::not).collect::<Result<Vec<_>>>()?;
     let pair = |code: u32, first: usize| {
         let bit = |plane: usize| if code >> plane & 1 == 1 { &planes[plane] } else { &not[plane] };
         bit(first).and(bit(first + 1))
     };
-    (0..COLOURS as i32).map(code).map(|code| count(&pair(code, 0)?.and(pair(code, 2)?)?)).collect()
+    colours.map(code).map(|code| pair(code, 0)?.and(pair(code, 2)?)).collect()
+}
+
+/// How many cells there are of each colour, in each sample.
+fn colour_counts(cells: &Tensor) -> Result<Vec<Tensor>> {
+    of_colours(cells, 0..COLOURS as i32)?.iter().map(count).collect()
+}
+
+/// Colours exchanged, all at once: cells of a colour change the bits in which the other one differs.
+fn recoloured(cells: &Tensor, pairs: &[(i32, i32)]) -> Result<Tensor> {
+    // Few colours are data, as elsewhere; many of them are worth a plan of their own that does less.
+    let places = match pairs.len() {
+        ..=2 => pairs.iter().map(|(from, _)| is(cells, *from)).collect::<Result<Vec<_>>>()?,
+        _ => of_colours(cells, pairs.iter().map(|(from, _)| *from))?,
+    };
+    pairs.iter().zip(&places).try_fold(cells.clone(), |made, ((from, to), places)| {
+        let (from, to) = (bits(*from), bits(*to));
+        made.xor(places.and(as_planes(std::array::from_fn(|plane| from[plane] ^ to[plane]))?)?)
+    })
 }
 
 /// Numbers of each sample, `[cells, lanes]`, as a grid of one row: 9 at most.
@@ -228,9 +252,7 @@ fn exchanged(cells: &Tensor, size: Size) -> Result<Tensor> {
 /// A step that leaves cells in their place.
 fn in_place(step: &InPlace, cells: &Tensor) -> Result<Tensor> {
     match step {
-        InPlace::Recolour(pairs) => {
-            pairs.iter().try_fold(cells.clone(), |made, (from, to)| set(&made, &is(cells, *from)?, *to))
-        }
+        InPlace::Recolour(pairs) => recoloured(cells, pairs),
         InPlace::Mask(colour) => set(cells, &any_plane(cells)?.and(is(cells, *colour)?.not()?)?, 0),
         InPlace::Spread(colour) => {
             let ink = is(cells, *colour)?;

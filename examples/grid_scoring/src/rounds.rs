@@ -2,13 +2,15 @@
 //! are done, or time is up. What is stable drops out, and the samples that are left at last move together.
 
 use crate::layer::Cells;
+use crate::library::Library;
+use crate::record::Key;
 use breakeven::{Many, Program, View};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Rounds that a loop gets at once. Whoever needs more goes to the back of the line, so that a loop without end has cost little
-/// when all others are done.
-pub const SLICE: u32 = 12;
+/// Rounds that a loop gets at once. Whoever needs more waits, so that a loop without end has cost little when all others
+/// are done.
+pub const SLICE: u32 = 8;
 
 /// So many samples move together: one in ten needs more than twice the rounds of the others.
 pub const NARROW: usize = 32;
@@ -16,10 +18,12 @@ pub const NARROW: usize = 32;
 /// The programs of a turn.
 #[derive(Clone, Copy)]
 pub struct Turns<'p> {
+    /// Where they are.
+    pub library: &'p Library<'p>,
     /// For whole trays.
-    pub wide: &'p Program,
+    pub wide: &'p Key,
     /// For [`NARROW`] samples, where a loop may be long.
-    pub narrow: Option<&'p Program>,
+    pub narrow: Option<&'p Key>,
 }
 
 /// A loop that is under way.
@@ -79,15 +83,15 @@ impl<'a> Rounds<'a> {
             let begun = Instant::now();
             let last = self.turns + 1 >= most;
             match (&mut self.moved, programs.narrow) {
-                (Some(moved), Some(program)) => {
+                (Some(moved), Some(narrow)) => {
                     let task = moved.words.iter().map(|words| words.as_slice().into()).collect();
-                    let made = run(program, &[task])?;
+                    let made = run(programs.library.get(narrow)?, &[task])?;
                     self.settle_moved(&made, last)?;
                 }
                 _ => {
                     let task = |tray: &usize| Ok(self.words(*tray)?.into_iter().map(View::from).collect());
                     let tasks: breakeven::Result<Vec<Vec<View<'_>>>> = self.active.iter().map(task).collect();
-                    let made = run(programs.wide, &tasks?)?;
+                    let made = run(programs.library.get(programs.wide)?, &tasks?)?;
                     self.settle(&Rc::new(made), last)?;
                     if programs.narrow.is_some() {
                         self.move_together()?;

@@ -1,5 +1,5 @@
 //! A worker: units of work enter, outcomes leave. Within a unit programs go in the order of their stages: what two of them begin
-//! with is computed once. Loops that need many rounds go to the back of the line.
+//! with is computed once. Loops that need many rounds wait until everything else is done.
 
 use crate::batches::{Batches, Ended};
 use crate::canvas::Anchor;
@@ -11,7 +11,6 @@ use crate::score::{Outcome, Score};
 use crate::shelf::Shelf;
 use crate::stage::Stage;
 use breakeven::span;
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -25,7 +24,7 @@ pub struct Unit {
 
 /// What all workers share.
 pub struct Course<'r> {
-    pub library: &'r Library,
+    pub library: &'r Library<'r>,
     pub shelves: &'r [Shelf<'r>],
     pub stages: &'r [Vec<Stage>],
     pub known: &'r Known<'r>,
@@ -60,7 +59,7 @@ pub struct Part {
 pub struct Runner<'r> {
     course: &'r Course<'r>,
     batches: Batches<'r>,
-    waiting: VecDeque<Waiting<'r>>,
+    waiting: Vec<Waiting<'r>>,
     scored: Vec<Scored>,
     rest: Duration,
 }
@@ -79,7 +78,7 @@ impl<'r> Runner<'r> {
     /// With nothing done yet.
     pub fn new(course: &'r Course<'r>) -> Runner<'r> {
         let batches = Batches { library: course.library, count: 0 };
-        Runner { course, batches, waiting: VecDeque::new(), scored: Vec::new(), rest: Duration::ZERO }
+        Runner { course, batches, waiting: Vec::new(), scored: Vec::new(), rest: Duration::ZERO }
     }
 
     /// Does units until there are no more, and then what had to wait.
@@ -87,10 +86,17 @@ impl<'r> Runner<'r> {
         while let Some(unit) = next() {
             self.unit(unit)?;
         }
-        while let Some(late) = self.waiting.pop_front() {
-            self.go_on(late)?;
+        while let Some(waits) = self.next_waiting() {
+            self.go_on(waits)?;
         }
         Ok(())
+    }
+
+    /// Of the loops that wait, the one that has had the least time: however many there are that never end, each has had no more
+    /// than the longest of the others when all of these are done.
+    fn next_waiting(&mut self) -> Option<Waiting<'r>> {
+        let least = self.waiting.iter().enumerate().min_by_key(|(_, waits)| waits.rounds.spent)?.0;
+        Some(self.waiting.remove(least))
     }
 
     /// What it has done.
@@ -131,7 +137,7 @@ impl<'r> Runner<'r> {
             }
             match unfinished {
                 Some((stage, rounds, before)) => {
-                    self.waiting.push_back(Waiting { bucket: unit.bucket, program, stage, before, rounds });
+                    self.waiting.push(Waiting { bucket: unit.bucket, program, stage, before, rounds });
                 }
                 None => {
                     let last = shared.last().map_or(&first, |(_, layer)| layer).clone();
@@ -164,7 +170,7 @@ impl<'r> Runner<'r> {
             match self.stage(&self.course.shelves[bucket], step, &before, rounds.take())? {
                 Ended::Done(layer) => before = layer,
                 Ended::Unfinished(rounds) => {
-                    self.waiting.push_back(Waiting { bucket, program, stage, before, rounds });
+                    self.waiting.push(Waiting { bucket, program, stage, before, rounds });
                     return Ok(());
                 }
             }
