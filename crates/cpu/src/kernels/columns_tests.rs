@@ -12,6 +12,9 @@ const LANES: usize = 1024;
 /// Times that a kernel runs in one sample.
 const RUNS: usize = 200;
 
+/// Folds lanes into these accumulators.
+type Kernel<'a> = Box<dyn FnMut(*mut u64) + 'a>;
+
 /// As scatters these were 10 to 19 times as slow as a maximum; f64 accumulators alone take twice as long.
 #[test]
 fn columns_with_wide_accumulators_are_vector_code() {
@@ -25,7 +28,7 @@ fn columns_with_wide_accumulators_are_vector_code() {
         (scan(ScanOp::Sum, DType::F32), scan(ScanOp::Prod, DType::F32), scan(ScanOp::Max, DType::U32));
     let (from, to) = (src.as_ptr(), dst.as_mut_ptr());
     // SAFETY: all of them read and write `LANES` lanes and accumulators, the rows four times as many lanes.
-    let mut kernels: [(&str, Box<dyn FnMut(*mut u64)>); 8] = unsafe {
+    let mut kernels: [(&str, Kernel<'_>); 8] = unsafe {
         [
             ("maximum", Box::new(|acc| fold(from, LANES, acc, 0))),
             ("sum", Box::new(|acc| sum(from, LANES, acc, 0))),
