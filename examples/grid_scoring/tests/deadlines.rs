@@ -102,8 +102,10 @@ fn an_interrupted_run_keeps_what_is_done() {
 fn loops_without_end_cost_the_others_little() {
     let tasks = generate(200, 3);
     let samples: Vec<&Pair> = tasks.iter().flat_map(|task| task.samples(3)).collect();
-    let without = builtin();
-    let mut with = builtin();
+    // Another fifty, each of which does something else with its last grid.
+    let turned = builtin().iter().map(|other| program(&format!("{other} | rot90"))).collect::<Vec<_>>();
+    let without: Vec<Program> = builtin().into_iter().chain(turned).take(99).collect();
+    let mut with = without.clone();
     with.insert(25, program(LOOPER));
     let limits = Limits { sample: Duration::from_millis(50), ..Limits::default() };
     let mut ratio = f64::INFINITY;
