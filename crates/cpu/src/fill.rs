@@ -1,117 +1,17 @@
 //! Brings elements into lanes that can't be read in place: strided, guarded, gathered, or one byte wide.
 //!
 //! A tile's lanes are a row-major range over the lane variables. It is walked in runs along the last of them, in which
-//! an affine index is a line and a condition holds on one interval: so the common cases are copies.
+//! an affine index is a line and a condition holds on one interval: so the common cases are copies. Where the last one is
+//! short, runs go along the one before it, and their lanes lie apart.
+
+mod lines;
 
 use crate::place::{Bound, Place};
 use crate::program::Access;
 use breakeven_ir::{DType, Scalar};
-use std::ops::Range;
+use lines::{Line, general_bounds_hold, inside};
 
-/// A range of lanes: `first..first + n` over the lane variables, at a point that fixes all others.
-pub(crate) struct Lanes<'a> {
-    /// The value of every variable; those of the lanes are moved while walking.
-    pub(crate) point: &'a mut [usize],
-    /// The extents of the lane variables, which are the last of the point.
-    pub(crate) extents: &'a [usize],
-    pub(crate) first: usize,
-    pub(crate) n: usize,
-}
-
-/// Part of a run: these lanes of the tile, starting at the point.
-struct Run {
-    /// The first lane's number within the tile.
-    at: usize,
-    len: usize,
-}
-
-impl Lanes<'_> {
-    /// Calls `run(point, lanes)` for each stretch along the last lane variable.
-    fn runs(&mut self, mut run: impl FnMut(&[usize], Run)) {
-        let Some((&last, rest)) = self.extents.split_last() else {
-            // No lane variable: one lane, or the same one repeated.
-            (0..self.n).for_each(|at| run(self.point, Run { at, len: 1 }));
-            return;
-        };
-        if self.n == 0 {
-            return;
-        }
-        let base = self.point.len() - self.extents.len();
-        let last_var = self.point.len() - 1;
-        let mut along = self.first % last;
-        let mut prefix = self.first / last;
-        for (axis, &extent) in rest.iter().enumerate().rev() {
-            self.point[base + axis] = prefix % extent;
-            prefix /= extent;
-        }
-        let mut at = 0;
-        loop {
-            self.point[last_var] = along;
-            let len = (last - along).min(self.n - at);
-            run(self.point, Run { at, len });
-            at += len;
-            if at >= self.n {
-                break;
-            }
-            // The next line: one further along the last but one variable, and so on. Dividing takes longer than a short line.
-            along = 0;
-            for (axis, &extent) in rest.iter().enumerate().rev() {
-                let value = &mut self.point[base + axis];
-                *value += 1;
-                if *value < extent {
-                    break;
-                }
-                *value = 0;
-            }
-        }
-        self.point[base..].fill(0);
-    }
-}
-
-/// A place along a run: start and stride, or element by element.
-enum Line<'a> {
-    Affine { start: i64, stride: i64 },
-    General(&'a Place),
-}
-
-impl Place {
-    fn line(&self, point: &[usize]) -> Line<'_> {
-        match self.general {
-            None => Line::Affine { start: self.at(point), stride: self.coefficients.last().copied().unwrap_or(0) },
-            Some(_) => Line::General(self),
-        }
-    }
-}
-
-/// The interval of `0..len` in which all affine bounds hold; bounds with divisions are left to the caller.
-fn inside(bounds: &[Bound], point: &[usize], len: usize) -> Range<usize> {
-    let (mut low, mut high) = (0i64, len as i64);
-    for bound in bounds {
-        let Line::Affine { start, stride } = bound.place.line(point) else { continue };
-        // 0 <= start + stride * k < below
-        match stride {
-            0 if start >= 0 && start < bound.below => {}
-            0 => return 0..0,
-            s if s > 0 => {
-                low = low.max((-start).div_euclid(s) + i64::from((-start).rem_euclid(s) != 0));
-                let reach = bound.below - start;
-                high = high.min(reach.div_euclid(s) + i64::from(reach.rem_euclid(s) != 0));
-            }
-            s => {
-                let s = -s;
-                // start - s k < below  <=>  k > (start - below) / s;  start - s k >= 0  <=>  k <= start / s
-                low = low.max((start - bound.below).div_euclid(s) + 1);
-                high = high.min(start.div_euclid(s) + 1);
-            }
-        }
-    }
-    if low >= high { 0..0 } else { low as usize..high as usize }
-}
-
-/// Do the bounds with divisions hold at this point?
-fn general_bounds_hold(bounds: &[Bound], point: &[usize]) -> bool {
-    bounds.iter().filter(|b| b.place.general.is_some()).all(|b| (0..b.below).contains(&b.place.at(point)))
-}
+pub(crate) use lines::Lanes;
 
 /// One element as lane bits.
 ///
@@ -135,32 +35,40 @@ unsafe fn element(base: *const u8, width: usize, index: i64) -> u32 {
 pub(crate) unsafe fn load(lanes: &mut Lanes<'_>, access: &Access, base: *const u8, dst: *mut u32) {
     let width = access.width;
     let guarded = access.bounds.iter().any(|b| b.place.general.is_some());
-    lanes.runs(|point, run| {
-        // SAFETY: the run's lanes are inside the tile.
-        let out = unsafe { std::slice::from_raw_parts_mut(dst.add(run.at), run.len) };
-        let valid = inside(&access.bounds, point, run.len);
-        out[..valid.start].fill(0);
-        out[valid.end..].fill(0);
-        let out = &mut out[valid.clone()];
-        match access.place.line(point) {
-            Line::Affine { start, stride } if !guarded => {
+    lanes.lines(|point, run| {
+        let valid = inside(&access.bounds, point, &run);
+        match access.place.line(point, run.var) {
+            Line::Affine { start, stride } if !guarded && run.step == 1 => {
+                // SAFETY: the run's lanes are inside the tile.
+                let out = unsafe { std::slice::from_raw_parts_mut(dst.add(run.at), run.len) };
+                out[..valid.start].fill(0);
+                out[valid.end..].fill(0);
                 let first = start + stride * valid.start as i64;
                 // SAFETY: these elements exist, as their conditions hold.
-                unsafe { load_line(base, width, first, stride, out) };
+                unsafe { load_line(base, width, first, stride, &mut out[valid]) };
+            }
+            Line::Affine { start, stride } if !guarded => {
+                // SAFETY: elements exist where their conditions hold.
+                let value = |k: usize| unsafe { element(base, width, start + stride * k as i64) };
+                // SAFETY: `dst` holds the tile.
+                unsafe { run.set(dst, |k| if valid.contains(&k) { value(k) } else { 0 }) };
             }
             _ => {
                 let mut point = point.to_vec();
-                let last = point.len() - 1;
-                let along = point[last];
-                for (k, lane) in out.iter_mut().enumerate() {
-                    point[last] = along + valid.start + k;
-                    *lane = if general_bounds_hold(&access.bounds, &point) {
+                let along = point.get(run.var).copied().unwrap_or(0);
+                let value = |k: usize| {
+                    if let Some(at) = point.get_mut(run.var) {
+                        *at = along + k;
+                    }
+                    if valid.contains(&k) && general_bounds_hold(&access.bounds, &point) {
                         // SAFETY: this element exists, as its conditions hold.
                         unsafe { element(base, width, access.place.at(&point)) }
                     } else {
                         0
-                    };
-                }
+                    }
+                };
+                // SAFETY: `dst` holds the tile.
+                unsafe { run.set(dst, value) };
             }
         }
     });
@@ -207,23 +115,30 @@ unsafe fn load_line(base: *const u8, width: usize, first: i64, stride: i64, out:
 /// # Safety
 /// `dst` holds as many lanes as `lanes` has.
 pub(crate) unsafe fn bounds_hold(lanes: &mut Lanes<'_>, bounds: &[Bound], dst: *mut u32) {
-    lanes.runs(|point, run| {
-        // SAFETY: the run's lanes are inside the tile.
-        let out = unsafe { std::slice::from_raw_parts_mut(dst.add(run.at), run.len) };
-        let valid = inside(bounds, point, run.len);
-        out[..valid.start].fill(0);
-        out[valid.end..].fill(0);
-        let (along, guarded) = (point.last().copied(), bounds.iter().any(|b| b.place.general.is_some()));
-        let (Some(along), true) = (along, guarded) else {
-            out[valid].fill(1);
+    let guarded = bounds.iter().any(|b| b.place.general.is_some());
+    lanes.lines(|point, run| {
+        let valid = inside(bounds, point, &run);
+        let (Some(&along), true) = (point.get(run.var), guarded) else {
+            // SAFETY: `dst` holds the tile.
+            unsafe {
+                if run.step == 1 {
+                    let out = std::slice::from_raw_parts_mut(dst.add(run.at), run.len);
+                    out[..valid.start].fill(0);
+                    out[valid.end..].fill(0);
+                    out[valid].fill(1);
+                } else {
+                    run.set(dst, |k| u32::from(valid.contains(&k)));
+                }
+            }
             return;
         };
         let mut point = point.to_vec();
-        let last = point.len() - 1;
-        for k in valid {
-            point[last] = along + k;
-            out[k] = u32::from(general_bounds_hold(bounds, &point));
-        }
+        let value = |k: usize| {
+            point[run.var] = along + k;
+            u32::from(valid.contains(&k) && general_bounds_hold(bounds, &point))
+        };
+        // SAFETY: `dst` holds the tile.
+        unsafe { run.set(dst, value) };
     });
 }
 
@@ -236,23 +151,21 @@ pub(crate) unsafe fn arange(lanes: &mut Lanes<'_>, place: &Place, start: Scalar,
         DType::F32 => (f32::from_bits(start.bits()) + f32::from_bits(step.bits()) * index as f32).to_bits(),
         _ => start.bits().wrapping_add(step.bits().wrapping_mul(index as u32)),
     };
-    lanes.runs(|point, run| {
-        // SAFETY: the run's lanes are inside the tile.
-        let out = unsafe { std::slice::from_raw_parts_mut(dst.add(run.at), run.len) };
-        match place.line(point) {
-            Line::Affine { start, stride } => {
-                for (k, lane) in out.iter_mut().enumerate() {
-                    *lane = value(start + stride * k as i64);
-                }
-            }
+    lanes.lines(|point, run| {
+        match place.line(point, run.var) {
+            // SAFETY: `dst` holds the tile.
+            Line::Affine { start, stride } => unsafe { run.set(dst, |k| value(start + stride * k as i64)) },
             Line::General(place) => {
                 let mut point = point.to_vec();
-                let last = point.len() - 1;
-                let along = point[last];
-                for (k, lane) in out.iter_mut().enumerate() {
-                    point[last] = along + k;
-                    *lane = value(place.at(&point));
-                }
+                let along = point.get(run.var).copied().unwrap_or(0);
+                let there = |k: usize| {
+                    if let Some(at) = point.get_mut(run.var) {
+                        *at = along + k;
+                    }
+                    value(place.at(&point))
+                };
+                // SAFETY: `dst` holds the tile.
+                unsafe { run.set(dst, there) };
             }
         }
     });
@@ -294,7 +207,7 @@ pub(crate) unsafe fn gather(
     lanes.runs(|point, run| {
         // SAFETY: the run's lanes are inside the tile.
         let out = unsafe { std::slice::from_raw_parts_mut(dst.add(run.at), run.len) };
-        if let (true, Line::Affine { start, stride }) = (is_plain, access.place.line(point)) {
+        if let (true, Line::Affine { start, stride }) = (is_plain, access.place.line(point, run.var)) {
             let mut from = start;
             for (k, lane) in out.iter_mut().enumerate() {
                 // SAFETY: there is a position for each lane of the tile.
@@ -308,7 +221,7 @@ pub(crate) unsafe fn gather(
             }
             return;
         }
-        let valid = inside(&access.bounds, point, run.len);
+        let valid = inside(&access.bounds, point, &run);
         let mut point_at = point.to_vec();
         for k in 0..run.len {
             // SAFETY: there is a position for each lane of the tile, or one for all.
@@ -325,7 +238,7 @@ pub(crate) unsafe fn gather(
                 && access.bounds.is_empty()
                 && k == 0
                 && let (Some(shift), Line::Affine { start, stride }) =
-                    (resolve(position as i32), access.place.line(point))
+                    (resolve(position as i32), access.place.line(point, run.var))
             {
                 // SAFETY: the elements at this position exist.
                 unsafe { load_line(base, access.width, start + shift, stride, out) };
@@ -346,14 +259,19 @@ pub(crate) unsafe fn gather(
 /// # Safety
 /// As for [`load`]; no other thread writes these elements.
 pub(crate) unsafe fn store(lanes: &mut Lanes<'_>, access: &Access, base: *mut u8, src: *const u32, scalar: bool) {
-    lanes.runs(|point, run| {
+    lanes.lines(|point, run| {
         // Stores are row-major over the loops, so they are affine.
-        let stride = access.place.coefficients.last().copied().unwrap_or(0) as isize;
+        let stride = access.place.coefficients.get(run.var).copied().unwrap_or(0) as isize;
         let start = access.place.at(point) as usize;
         // SAFETY: the plan's stores stay inside their buffers, and the source holds a lane for each, or one.
         unsafe {
-            let from = |k: usize| src.add(if scalar { 0 } else { run.at + k }).read_unaligned();
+            let from = |k: usize| src.add(if scalar { 0 } else { run.at + k * run.step }).read_unaligned();
             match (access.width, stride) {
+                (1, 1) if !scalar && run.step == 1 => {
+                    let to = std::slice::from_raw_parts_mut(base.add(start), run.len);
+                    let from = std::slice::from_raw_parts(src.add(run.at).cast::<[u8; 4]>(), run.len);
+                    to.iter_mut().zip(from).for_each(|(to, from)| *to = u32::from_ne_bytes(*from) as u8);
+                }
                 (1, _) => {
                     let mut to = base.add(start);
                     for k in 0..run.len {
@@ -361,7 +279,7 @@ pub(crate) unsafe fn store(lanes: &mut Lanes<'_>, access: &Access, base: *mut u8
                         to = to.wrapping_offset(stride);
                     }
                 }
-                (_, 1) if !scalar => {
+                (_, 1) if !scalar && run.step == 1 => {
                     let to = base.cast::<u32>().add(start);
                     // A product that is stored as it is lies there already.
                     std::ptr::copy(src.add(run.at).cast::<u8>(), to.cast::<u8>(), run.len * 4);
