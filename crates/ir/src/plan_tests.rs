@@ -138,3 +138,13 @@ fn plans_read_well() {
     let padded = x.pad(&[(1, 1), (0, 0)], 0.0).unwrap().transpose().unwrap();
     insta::assert_snapshot!("pad", Plan::new(&[&padded]).unwrap());
 }
+
+/// Along an axis of one element there is but one coordinate: dividing by what lies beside it would take a hundred times as long.
+#[test]
+fn joins_along_a_new_axis_divide_nothing() {
+    let (x, y) = (input(&[30, 40]), input(&[30, 40]));
+    for axis in 0..3 {
+        let plan = Plan::new(&[&Tensor::stack(&[&x, &y], axis).unwrap()]).unwrap().to_string();
+        assert!(!plan.contains(")%") && !plan.contains(")/"), "{plan}");
+    }
+}

@@ -67,7 +67,7 @@ pub(super) fn view(view: &View, coords: &[Index], to: &Shape, from: &Shape, exte
             for (axis, index) in out.iter().enumerate() {
                 conditions.extend(condition(index, from[axis], extents));
             }
-            out
+            out.into_iter().enumerate().map(|(axis, index)| only(index, from[axis])).collect()
         }
         View::Windows { axes, strides } => {
             let mut out: Vec<Index> = coords[..from.rank()].to_vec();
@@ -79,6 +79,11 @@ pub(super) fn view(view: &View, coords: &[Index], to: &Shape, from: &Shape, exte
         }
     };
     Viewed { coords, conditions, split }
+}
+
+/// A coordinate where its conditions hold: along an axis of one element there is but one. (A reshape of it would divide.)
+pub(super) fn only(index: Index, dim: usize) -> Index {
+    if dim == 1 { Index::default() } else { index }
 }
 
 /// `0 <= index < dim`, unless that always holds.

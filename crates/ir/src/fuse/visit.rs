@@ -80,9 +80,10 @@ impl Builder<'_> {
                 for &arg in &node.args {
                     let dim = self.graph.nodes[arg].shape[axis];
                     let mut coords = coords.to_vec();
-                    coords[axis] = coords[axis].clone().shift(-offset);
+                    let within = coords[axis].clone().shift(-offset);
                     offset += dim as i64;
-                    let conditions: Vec<Condition> = condition(&coords[axis], dim, &self.extents).into_iter().collect();
+                    let conditions: Vec<Condition> = condition(&within, dim, &self.extents).into_iter().collect();
+                    coords[axis] = coords::only(within, dim);
                     inside.push(self.guard(conditions.clone()));
                     let inner = self.guard([&self.guards[guard as usize][..], &conditions].concat());
                     visits.push(Task::Visit((arg, self.place(coords), inner)));
