@@ -43,6 +43,11 @@ fn awkward_sizes_and_transposed_operands() {
         [1023, 1, 2],
         [2, 3, 1025],
         [65, 129, 67],
+        // A vector on one side.
+        [1, 300, 70],
+        [1, 67, 4200],
+        [130, 67, 1],
+        [70, 1500, 1],
     ] {
         let what = format!("{m} x {k} x {n}");
         let (a, b) = (smooth(F32, &[m, k], 1), smooth(F32, &[k, n], 2));

@@ -115,6 +115,66 @@ fn movements_upon_movements() {
     }
 }
 
+/// Arrays read across their rows, long enough for whole cache lines of them and with ends that are not: alone, beside what lies
+/// along the rows, backwards, and at an offset.
+#[test]
+fn rows_that_lie_across() {
+    let engine = engine();
+    for shape in [&[16usize, 32][..], &[33, 17], &[40, 100], &[131, 150], &[3, 21, 70], &[20, 33, 40], &[2, 17, 3, 40]]
+    {
+        for dtype in DType::ALL {
+            let x = edgy(dtype, shape, 3);
+            let rank = shape.len();
+            let mut moved = vec![x.transpose().unwrap()];
+            for from in 0..rank as isize {
+                moved.push(x.swap_axes(from, -1).unwrap());
+                moved.push(x.flip(&[from]).unwrap().transpose().unwrap());
+            }
+            let inner: Vec<Slice> = shape.iter().map(|&n| s(1..n as isize)).collect();
+            moved.push(x.slice(&inner).unwrap().transpose().unwrap());
+            for y in moved {
+                let what = format!("{:?} of {dtype}{shape:?}", y.tensor);
+                let along = smooth(dtype, &y.expected.shape, 4);
+                let both = Pair::apply(breakeven::Op::Maximum, &[&y, &along]).unwrap();
+                check(&engine, &what, &[&y], Zeros::Signed);
+                check(
+                    &engine,
+                    &what,
+                    &[&both, &Pair::apply(breakeven::Op::Maximum, &[&both, &y]).unwrap()],
+                    Zeros::Same,
+                );
+            }
+        }
+    }
+}
+
+/// Joins and padding of long rows: alone, joined again, with a value that is not zero, and computed with.
+#[test]
+fn long_joins_and_padding() {
+    let engine = engine();
+    for dtype in DType::ALL {
+        let (x, y) = (edgy(dtype, &[20, 300], 1), smooth(dtype, &[20, 300], 2));
+        for axis in 0..2 {
+            let joined = Pair::concat(&[&x, &y, &x], axis).unwrap();
+            let stacked = Pair::stack(&[&joined, &joined], axis).unwrap();
+            let padded = joined.pad(&[(1, 2), (3, 0)], 1.0).unwrap();
+            let zeros = joined.pad(&[(0, 2), (3, 1)], 0.0).unwrap();
+            let of_padded =
+                Pair::concat(&[&padded, &zeros.slice(&[s(0..padded.expected.shape[0] as isize)]).unwrap()], 1);
+            let what = format!("joins of {dtype} along axis {axis}");
+            for all in [Some(joined), Some(stacked), Some(padded), Some(zeros), of_padded].into_iter().flatten() {
+                check(&engine, &what, &[&all], Zeros::Signed);
+                let used = Pair::apply(breakeven::Op::Maximum, &[&all, &all.flip(&[0]).unwrap()]).unwrap();
+                check(&engine, &what, &[&used, &all], Zeros::Same);
+            }
+        }
+        let pairs = [Pair::stack(&[&x, &y], -1), Pair::stack(&[&x, &y, &x], -1)];
+        for (at, pair) in pairs.into_iter().enumerate() {
+            check(&engine, &format!("{} {dtype} along a new last axis", at + 2), &[&pair.unwrap()], Zeros::Signed);
+        }
+    }
+}
+
 /// Every slice of a short axis, as Python has it.
 #[test]
 fn every_slice_of_a_short_axis() {

@@ -5,6 +5,7 @@ use breakeven_tests::compare::Zeros;
 use breakeven_tests::data::Rng;
 use breakeven_tests::device::engine;
 use breakeven_tests::pair::Pair;
+use breakeven_tests::reference::RefArray;
 use breakeven_tests::run::check;
 use breakeven_tests::views::{SHAPES, edgy, smooth, views};
 
@@ -77,6 +78,40 @@ fn large_reductions_and_scans() {
             let scans = [ScanOp::Sum, ScanOp::Prod].map(|op| x.scan(op, 0));
             check_all(&engine, &format!("scans of {dtype}{shape:?}"), scans.into());
         }
+    }
+}
+
+/// `any` and `all` may end early: wherever what decides them is, of rows that are one tile, several, and shared between threads.
+#[test]
+fn any_and_all_wherever_they_are_decided() {
+    let engine = engine();
+    for columns in [100usize, 5_000, 20_000, 100_001] {
+        for at in [0, 1, columns / 3, columns - 1] {
+            let lone = |value: f64| {
+                let of = |k: usize| if k == at { value } else { 1.0 - value };
+                let row = RefArray::exact(DType::Bool, &[columns], (0..columns).map(of).collect());
+                let rest = RefArray::exact(DType::Bool, &[columns], vec![1.0 - value; columns]);
+                Pair::stack(&[&Pair::leaf(row), &Pair::leaf(rest)], 0).unwrap()
+            };
+            let (one, but_one) = (lone(1.0), lone(0.0));
+            let all = [ReduceOp::Any, ReduceOp::All].into_iter().flat_map(|op| {
+                [&one, &but_one].into_iter().flat_map(move |x| [x.reduce(op, &[-1], false), x.reduce(op, &[], false)])
+            });
+            check_all(&engine, &format!("element {at} of {columns}"), all.collect());
+        }
+    }
+}
+
+/// A position that does not exist is told of, also behind the element that decides.
+#[test]
+fn a_wrong_position_behind_what_decides_is_told_of() {
+    let engine = Engine::new().unwrap();
+    let x = Tensor::from_vec(vec![true, false], [2]).unwrap();
+    for wrong in [1, 99_999] {
+        let positions = (0..100_000).map(|k| if k == wrong { 2 } else { 0 }).collect::<Vec<i32>>();
+        let taken = x.take(&Tensor::from_vec(positions, [100_000]).unwrap(), 0).unwrap();
+        let outcome = engine.run(&[&taken.any(&[], false).unwrap()]);
+        assert!(outcome.is_err(), "position {wrong} is wrong, and {outcome:?} came out");
     }
 }
 

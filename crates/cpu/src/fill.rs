@@ -27,48 +27,58 @@ unsafe fn element(base: *const u8, width: usize, index: i64) -> u32 {
     }
 }
 
-/// Loads `lanes` of `access` into `dst`; lanes whose conditions fail are 0.
+/// Loads `lanes` of `access` into `dst`; lanes whose conditions fail are 0, or stay as they are if it is laid `over` them.
 ///
 /// # Safety
 /// `base` points to the access' buffer, which has every element that the access names where its conditions hold (the
 /// plan guarantees that, and `ir/check` checks it); `dst` holds as many lanes.
-pub(crate) unsafe fn load(lanes: &mut Lanes<'_>, access: &Access, base: *const u8, dst: *mut u32) {
+pub(crate) unsafe fn load(lanes: &mut Lanes<'_>, access: &Access, base: *const u8, dst: *mut u32, over: bool) {
     let width = access.width;
     let guarded = access.bounds.iter().any(|b| b.place.general.is_some());
     lanes.lines(|point, run| {
         let valid = inside(&access.bounds, point, &run);
+        if valid.is_empty() && over {
+            return;
+        }
         match access.place.line(point, run.var) {
             Line::Affine { start, stride } if !guarded && run.step == 1 => {
                 // SAFETY: the run's lanes are inside the tile.
                 let out = unsafe { std::slice::from_raw_parts_mut(dst.add(run.at), run.len) };
-                out[..valid.start].fill(0);
-                out[valid.end..].fill(0);
+                if !over {
+                    out[..valid.start].fill(0);
+                    out[valid.end..].fill(0);
+                }
                 let first = start + stride * valid.start as i64;
                 // SAFETY: these elements exist, as their conditions hold.
                 unsafe { load_line(base, width, first, stride, &mut out[valid]) };
             }
             Line::Affine { start, stride } if !guarded => {
+                if !over && valid.len() < run.len {
+                    // SAFETY: `dst` holds the tile.
+                    unsafe { run.set(dst, 0..run.len, |_| 0) };
+                }
                 // SAFETY: elements exist where their conditions hold.
                 let value = |k: usize| unsafe { element(base, width, start + stride * k as i64) };
                 // SAFETY: `dst` holds the tile.
-                unsafe { run.set(dst, |k| if valid.contains(&k) { value(k) } else { 0 }) };
+                unsafe { run.set(dst, valid, value) };
             }
             _ => {
                 let mut point = point.to_vec();
                 let along = point.get(run.var).copied().unwrap_or(0);
-                let value = |k: usize| {
+                for k in 0..run.len {
                     if let Some(at) = point.get_mut(run.var) {
                         *at = along + k;
                     }
-                    if valid.contains(&k) && general_bounds_hold(&access.bounds, &point) {
-                        // SAFETY: this element exists, as its conditions hold.
-                        unsafe { element(base, width, access.place.at(&point)) }
-                    } else {
-                        0
+                    let holds = valid.contains(&k) && general_bounds_hold(&access.bounds, &point);
+                    // SAFETY: this element exists if its conditions hold, and `dst` holds the tile.
+                    unsafe {
+                        if holds {
+                            run.set(dst, k..k + 1, |_| element(base, width, access.place.at(&point)));
+                        } else if !over {
+                            run.set(dst, k..k + 1, |_| 0);
+                        }
                     }
-                };
-                // SAFETY: `dst` holds the tile.
-                unsafe { run.set(dst, value) };
+                }
             }
         }
     });
@@ -127,7 +137,7 @@ pub(crate) unsafe fn bounds_hold(lanes: &mut Lanes<'_>, bounds: &[Bound], dst: *
                     out[valid.end..].fill(0);
                     out[valid].fill(1);
                 } else {
-                    run.set(dst, |k| u32::from(valid.contains(&k)));
+                    run.set(dst, 0..run.len, |k| u32::from(valid.contains(&k)));
                 }
             }
             return;
@@ -138,7 +148,7 @@ pub(crate) unsafe fn bounds_hold(lanes: &mut Lanes<'_>, bounds: &[Bound], dst: *
             u32::from(valid.contains(&k) && general_bounds_hold(bounds, &point))
         };
         // SAFETY: `dst` holds the tile.
-        unsafe { run.set(dst, value) };
+        unsafe { run.set(dst, 0..run.len, value) };
     });
 }
 
@@ -154,7 +164,7 @@ pub(crate) unsafe fn arange(lanes: &mut Lanes<'_>, place: &Place, start: Scalar,
     lanes.lines(|point, run| {
         match place.line(point, run.var) {
             // SAFETY: `dst` holds the tile.
-            Line::Affine { start, stride } => unsafe { run.set(dst, |k| value(start + stride * k as i64)) },
+            Line::Affine { start, stride } => unsafe { run.set(dst, 0..run.len, |k| value(start + stride * k as i64)) },
             Line::General(place) => {
                 let mut point = point.to_vec();
                 let along = point.get(run.var).copied().unwrap_or(0);
@@ -165,7 +175,7 @@ pub(crate) unsafe fn arange(lanes: &mut Lanes<'_>, place: &Place, start: Scalar,
                     value(place.at(&point))
                 };
                 // SAFETY: `dst` holds the tile.
-                unsafe { run.set(dst, there) };
+                unsafe { run.set(dst, 0..run.len, there) };
             }
         }
     });

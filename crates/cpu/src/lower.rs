@@ -8,10 +8,10 @@ mod emit;
 
 use crate::kernels::reduce::{ReduceFns, row_dot_at};
 use crate::level::Level;
-use crate::peephole::{Merged, factors, merged};
+use crate::peephole::{Merged, Overlay, byte_loads, factors, merged, overlays};
 use crate::place::{Bound, Place};
 use crate::program::{Access, Phase, Ptr, Reduction, Step, Target, TileProgram};
-use crate::shape::{Form, LoopShape};
+use crate::shape::{Form, LINE, LoopShape};
 use crate::slots;
 use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::{Loops, Plan, Store};
@@ -22,11 +22,22 @@ const ROW_TILE: usize = 16_384;
 const TILE: usize = 1024;
 /// Lanes of a tile of column sums without slots: rows are read in long stretches, and 32 KiB of accumulators stay near.
 const COLUMN_TILE: usize = 4096;
-/// Lanes of a tile that reads across rows: each lane is a page of its own, and the first level of address translation
-/// holds 64 of them.
-const ACROSS_TILE: usize = 64;
+/// Lanes of a tile that reads across rows, each of which may be a page of its own: a transposed copy of 1000 x 1000 takes 600 us
+/// with 64, 500 with 128 and with 256.
+const ACROSS_TILE: usize = 128;
 /// Lanes of a tile that needs no slot: only the cost of a call counts.
 const WIDE_TILE: usize = 16_384;
+
+/// How a program is to be run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Manner {
+    /// As a whole, in any order.
+    Whole,
+    /// The same, and results go through a slot and past the caches.
+    Streamed,
+    /// Range by range of its points in their order.
+    Parts,
+}
 
 /// Where a value is.
 #[derive(Clone, Copy)]
@@ -46,16 +57,20 @@ struct Lowering<'a> {
     in_place: Vec<Option<u32>>,
     /// The two factors of a reduction that sums products.
     factors: Vec<Option<[Value; 2]>>,
+    /// The load of a reduction that takes bytes as they lie.
+    bytes: Vec<Option<u32>>,
     /// What takes in another value.
     merged: Vec<Option<Merged>>,
+    /// What is laid over another value.
+    overlays: Vec<Option<Overlay>>,
     /// Is it taken in by another value?
     taken: Vec<bool>,
 }
 
 impl TileProgram {
-    /// Lowers `kernel`. With `stream`, results go through a slot and past the caches.
-    pub(crate) fn new(plan: &Plan, kernel: &Loops, level: Level, stream: bool) -> TileProgram {
-        let shape = LoopShape::new(kernel);
+    /// Lowers `kernel` to be run in this manner.
+    pub(crate) fn new(plan: &Plan, kernel: &Loops, level: Level, manner: Manner) -> TileProgram {
+        let shape = LoopShape::new(kernel, manner == Manner::Parts);
         let count = shape.count();
         let access =
             |buffer: breakeven_ir::plan::BufferId, index, conditions: &[breakeven_ir::expr::Condition]| Access {
@@ -72,7 +87,7 @@ impl TileProgram {
             step_count: shape.steps.iter().product(),
             loop_count: shape.loops.iter().product(),
             tiles_per_row: 0,
-            frame_offsets: [0; 7],
+            frame_offsets: [0; 8],
             head: vec![],
             phases: vec![],
             targets: vec![],
@@ -85,8 +100,9 @@ impl TileProgram {
             inner: vec![],
             reductions: vec![],
             scans: vec![],
-            stream,
+            stream: manner == Manner::Streamed,
             across: false,
+            strips: 0,
             estimate_ps: 0,
             shape,
         };
@@ -94,6 +110,11 @@ impl TileProgram {
         let merged = merged(kernel, &out);
         let mut taken = vec![false; kernel.body.insts.len()];
         merged.iter().flatten().for_each(|merged| taken[merged.taken as usize] = true);
+        let overlays = overlays(kernel, &out);
+        for (v, _) in overlays.iter().enumerate().filter(|(_, overlay)| overlay.is_some()) {
+            let is_taken = |arg: &Value| !matches!(kernel.body.insts[*arg as usize], Inst::Const(_));
+            kernel.body.insts[v].args().filter(is_taken).for_each(|arg| taken[arg as usize] = true);
+        }
         let mut lowering = Lowering {
             kernel,
             level,
@@ -101,11 +122,14 @@ impl TileProgram {
             locs: vec![None; kernel.body.insts.len()],
             in_place: vec![None; kernel.body.insts.len()],
             factors: factors(kernel, &out),
+            bytes: byte_loads(kernel, &out),
             merged,
+            overlays,
             taken,
             masks,
             out,
         };
+        lowering.out.across = manner != Manner::Parts && lowering.reads_across();
         lowering.run();
         lowering.out
     }
@@ -161,7 +185,11 @@ impl Lowering<'_> {
                 if let Inst::Reduce { op, arg } = *inst
                     && self.phase_of[arg as usize] == phase
                 {
-                    let fns = ReduceFns::new(op, self.kernel.body.dtypes[arg as usize], self.level);
+                    let bytes = self.bytes[v].and_then(|access| Some((access, ReduceFns::of_bytes(op, self.level)?)));
+                    let fns = match bytes {
+                        Some((_, fns)) => fns,
+                        None => ReduceFns::new(op, self.kernel.body.dtypes[arg as usize], self.level),
+                    };
                     let scalar = self.out.shape.form == Form::Rows;
                     let dst = self.ptr(if scalar { Target::Cell } else { Target::Slot });
                     let reduce = self.out.reductions.len() as u32;
@@ -171,7 +199,13 @@ impl Lowering<'_> {
                             let (a, b) = (self.vector(a, &mut body), self.vector(b, &mut body));
                             Step::Dot { f: row_dot_at(self.level), reduce, a, b }
                         }
-                        None => Step::Reduce { reduce, src: self.vector(arg, &mut body) },
+                        None => {
+                            let src = match bytes {
+                                Some((access, _)) => self.follow(self.out.loads[access as usize].clone(), true),
+                                None => self.vector(arg, &mut body),
+                            };
+                            Step::Reduce { reduce, src }
+                        }
                     };
                     body.push(step);
                     reduces.push(reduce);
@@ -181,13 +215,13 @@ impl Lowering<'_> {
             self.store_values(phase, true, &mut body);
             let mut after = Vec::new();
             self.outer_level(phase + 1, &mut after);
-            self.out.phases.push(Phase { body, reduces, after });
+            let settles = self.settles(&body, &reduces);
+            self.out.phases.push(Phase { body, reduces, settles, after });
         }
         // The result of a column reduction is a slot too, but it is written once.
         let writes_slot = |step: &Step| step.writes().is_some_and(|p| self.out.targets[p as usize] == Target::Slot);
         let slots_used = self.out.head.iter().chain(self.out.phases.iter().flat_map(|p| &p.body)).any(writes_slot);
         let lanes = self.out.lane_count;
-        self.out.across = self.reads_across();
         self.out.tile = match (whole, slots_used) {
             (true, _) => lanes.max(1),
             _ if self.out.across => ACROSS_TILE.min(lanes.max(1)),
@@ -201,10 +235,25 @@ impl Lowering<'_> {
         self.out.estimate_ps = self.estimate();
     }
 
+    /// Is a phase done when its reductions have settled? Not if it writes, counts along, or may meet a wrong position.
+    fn settles(&self, body: &[Step], reduces: &[u32]) -> bool {
+        let leaves_nothing = |step: &Step| match step {
+            Step::Store { .. } | Step::Scan { .. } | Step::Gather { .. } => false,
+            step => step.writes().is_none_or(|ptr| self.out.targets[ptr as usize] != Target::Memory),
+        };
+        self.out.shape.form == Form::Rows
+            && !reduces.is_empty()
+            && reduces.iter().all(|&r| self.out.reductions[r as usize].fns.settles())
+            && body.iter().all(leaves_nothing)
+    }
+
     /// The values that computing `v` takes, and how many: also those of a value that it takes in.
     fn args(&self, v: usize) -> ([Value; 3], usize) {
         if let Some(merged) = self.merged[v] {
             return (merged.args, merged.arity);
+        }
+        if self.overlays[v].is_some() {
+            return ([0; 3], 0);
         }
         let mut args = [0; 3];
         let count = self.kernel.body.insts[v].args().zip(&mut args).map(|(arg, slot)| *slot = arg).count();
@@ -245,11 +294,12 @@ impl Lowering<'_> {
     fn needed_in(&self, phase: usize) -> Vec<usize> {
         let insts = &self.kernel.body.insts;
         let mut needed = vec![false; insts.len()];
-        for (inst, factors) in insts.iter().zip(&self.factors) {
+        for (v, inst) in insts.iter().enumerate() {
             if let Inst::Reduce { arg, .. } = inst
                 && self.phase_of[*arg as usize] == phase
+                && self.bytes[v].is_none()
             {
-                let args = factors.unwrap_or([*arg; 2]);
+                let args = self.factors[v].unwrap_or([*arg; 2]);
                 args.iter().for_each(|&arg| needed[arg as usize] = true);
             }
         }
@@ -285,14 +335,23 @@ impl Lowering<'_> {
     /// Does a map read something along its rows that is contiguous from row to row: a transposed matrix?
     fn reads_across(&self) -> bool {
         let shape = &self.out.shape;
-        let (Some(last), true) = (shape.loops.len().checked_sub(1), shape.form == Form::Map && shape.lanes.len() == 1)
-        else {
+        shape.form == Form::Map
+            && shape.lanes.len() == 1
+            && shape.loops.last().is_some_and(|&rows| rows >= LINE)
+            && self.out.loads.iter().any(|load| self.lies_across(load))
+    }
+
+    /// Is it contiguous along the last loop, and far apart along the lanes?
+    fn lies_across(&self, load: &Access) -> bool {
+        let (Some(last), lane) = (self.out.shape.loops.len().checked_sub(1), self.out.shape.first_lane()) else {
             return false;
         };
-        let lane = shape.first_lane();
-        // Sixteen elements are a cache line.
-        let across = |a: &Access| a.place.coefficients[lane].abs() >= 16 && a.place.coefficients[last].abs() == 1;
-        shape.loops[last] >= 16 && self.out.loads.iter().any(across)
+        let coefficients = &load.place.coefficients;
+        load.width == 4
+            && load.bounds.is_empty()
+            && load.place.general.is_none()
+            && coefficients[lane].unsigned_abs() >= LINE as u64
+            && coefficients[last].abs() == 1
     }
 
     /// Picoseconds an element: the op table's costs at 40 ps an addition and 30 ps a lane moved, both measured with

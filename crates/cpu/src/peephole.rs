@@ -63,6 +63,50 @@ pub(crate) fn merged(kernel: &Loops, out: &TileProgram) -> Vec<Option<Merged>> {
     body.insts.iter().enumerate().map(of).collect()
 }
 
+/// A load that is laid over another value where its conditions hold: what padding and joins are made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Overlay {
+    /// Which of the body's accesses.
+    pub(crate) access: u32,
+    /// What is there elsewhere: a constant, a load, or another overlay.
+    pub(crate) rest: Value,
+}
+
+/// The selections of a map that are overlays: nothing else needs what they select from, and each element is moved once.
+pub(crate) fn overlays(kernel: &Loops, out: &TileProgram) -> Vec<Option<Overlay>> {
+    let body = &kernel.body;
+    let uses = uses(kernel);
+    let masks = body.var_masks(out.shape.inner_mask);
+    let mut overlays: Vec<Option<Overlay>> = Vec::with_capacity(body.insts.len());
+    for (v, inst) in body.insts.iter().enumerate() {
+        let overlay = match *inst {
+            Inst::Map { op: Op::Where, args: [inside, load, rest], .. } if out.shape.form == Form::Map => {
+                let once = |value: Value| uses[value as usize] == 1;
+                let is_rest = match body.insts[rest as usize] {
+                    Inst::Const(_) => true,
+                    Inst::Load { .. } => once(rest),
+                    _ => once(rest) && overlays[rest as usize].is_some(),
+                };
+                match (&body.insts[inside as usize], &body.insts[load as usize]) {
+                    (Inst::Inside { conditions }, Inst::Load { access })
+                        if is_rest
+                            && once(inside)
+                            && once(load)
+                            && masks[v] & out.shape.lane_mask != 0
+                            && body.accesses[*access as usize].conditions == *conditions =>
+                    {
+                        Some(Overlay { access: *access, rest })
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        overlays.push(overlay);
+    }
+    overlays
+}
+
 /// How often each value is used or stored.
 fn uses(kernel: &Loops) -> Vec<usize> {
     let mut uses = vec![0; kernel.body.insts.len()];
@@ -89,6 +133,20 @@ pub(crate) fn factors(kernel: &Loops, out: &TileProgram) -> Vec<Option<[Value; 2
             Inst::Map { op: Op::Square, args: [a, ..], .. } => Some([a, a]),
             _ => None,
         }
+    };
+    body.insts.iter().map(of).collect()
+}
+
+/// The load of each `any` and `all` of nothing but contiguous bools: bytes that need not become lanes first.
+pub(crate) fn byte_loads(kernel: &Loops, out: &TileProgram) -> Vec<Option<u32>> {
+    let body = &kernel.body;
+    let uses = uses(kernel);
+    let of = |inst: &Inst| {
+        let Inst::Reduce { op: ReduceOp::Any | ReduceOp::All, arg } = *inst else { return None };
+        let Inst::Load { access } = body.insts[arg as usize] else { return None };
+        let load = &out.loads[access as usize];
+        let along = load.bounds.is_empty() && out.contiguous(&load.place) && load.width == 1;
+        (along && uses[arg as usize] == 1).then_some(access)
     };
     body.insts.iter().map(of).collect()
 }

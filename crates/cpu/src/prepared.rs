@@ -2,6 +2,7 @@
 
 use crate::blocks::Blocks;
 use crate::level::Level;
+use crate::lower::Manner;
 use crate::product::Product;
 use crate::program::TileProgram;
 use crate::schedule::{Buffers, Run};
@@ -59,12 +60,12 @@ impl Ready {
                 Ready { work: Work::estimated(product.estimate_ns()), form: ReadyForm::Product(Box::new(product)) }
             }
             Kernel::Loops(loops) => {
-                let program = TileProgram::new(plan, loops, level, false);
+                let program = TileProgram::new(plan, loops, level, Manner::Whole);
                 let work = Work::estimated(program.points() * program.estimate_ps / 1000);
                 let bytes: usize = loops.stores.iter().map(|s| plan.buffer(s.buffer).bytes()).sum();
                 let slots_last = program.shape.form != Form::Columns && !program.whole_rows();
                 let form = if bytes >= STREAM_BYTES && slots_last && cfg!(target_arch = "x86_64") {
-                    let streamed = TileProgram::new(plan, loops, level, true);
+                    let streamed = TileProgram::new(plan, loops, level, Manner::Streamed);
                     let best_ns = [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)];
                     ReadyForm::Either { variants: Box::new([program, streamed]), best_ns, runs: AtomicU32::new(0) }
                 } else {

@@ -1,8 +1,9 @@
 //! Runs a contraction: operands in place or packed from their fused expressions, GEMM by row panels, and the fused end
 //! on each panel while it is in cache.
 
-use crate::kernels::contract::{Gemm, Matrix, gemm, gemm_until, is_small, least_side};
+use crate::kernels::contract::{Gemm, Matrix, Way, gemm, gemm_until, least_side};
 use crate::level::Level;
+use crate::lower::Manner;
 use crate::program::TileProgram;
 use crate::schedule::{Buffers, Run};
 use breakeven_ir::index::Index;
@@ -53,7 +54,7 @@ impl Product {
             left: Operand::new(plan, &contract.left, level),
             right: Operand::new(plan, &contract.right, level),
             dst: end.stores[0].buffer.0 as usize,
-            end: (!plain).then(|| TileProgram::new(plan, end, level, false)),
+            end: (!plain).then(|| TileProgram::new(plan, end, level, Manner::Parts)),
             level,
         }
     }
@@ -171,8 +172,8 @@ impl Product {
             let right = Matrix { base: right.base.offset(columns.start as isize * right.column), ..right };
             self.left.matrix(run, batch, &self.batch, first, rows, self.k, |left| {
                 let (m, n, k) = (rows, columns.len(), self.k);
-                let small = is_small(self.m, self.n, k, right.column);
-                let product = Gemm { m, n, k, left, right, dst, dst_row: self.n as isize, small };
+                let way = Way::of(self.m, self.n, k, &left, &right);
+                let product = Gemm { m, n, k, left, right, dst, dst_row: self.n as isize, way };
                 match run.team.stop {
                     None => gemm(self.level, &product),
                     Some(stop) => gemm_until(self.level, &product, stop),
@@ -219,7 +220,7 @@ impl Operand {
         };
         let mut wider = plan.clone();
         wider.buffers.push(BufferInfo { dtype: DType::F32, shape: Shape::SCALAR, place: MemoryPlace::Scratch(0) });
-        Operand::Packed(Box::new(TileProgram::new(&wider, &loops, level, false)))
+        Operand::Packed(Box::new(TileProgram::new(&wider, &loops, level, Manner::Parts)))
     }
 
     fn program(&self) -> Option<&TileProgram> {

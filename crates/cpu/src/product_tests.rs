@@ -119,3 +119,31 @@ fn threads_change_no_bit_of_a_random_product() -> Outcome {
     }
     Ok(())
 }
+
+/// On one thread a product below the size from which GEMM cuts to the caches is as fast as a smaller one: it was 1.7 times slower.
+/// The fastest of some turns, because the machine may be busy.
+#[test]
+fn products_below_the_blocked_size_keep_their_rate() -> Outcome {
+    let pool = Pool::new(1)?;
+    let mut numbers = Numbers(3);
+    let mut of = |side: usize| -> Result<_, breakeven_ir::Error> {
+        let plan = product(0, side, side, side)?;
+        let inputs: Vec<Vec<f32>> = plan.input_infos().iter().map(|info| numbers.values(info.bytes() / 4)).collect();
+        Ok((plan, inputs))
+    };
+    let sides = [of(480)?, of(960)?];
+    let mut fastest = [f64::INFINITY; 2];
+    for _ in 0..8 {
+        for ((plan, inputs), fastest) in sides.iter().zip(&mut fastest) {
+            let [Kernel::Contract(contract)] = &plan.kernels[..] else { return Err("it is no product".into()) };
+            let product = Product::new(plan, contract, Level::detect());
+            let team = Team { pool: &pool, parallel: false, ns: 10_000_000, stop: None };
+            let start = std::time::Instant::now();
+            bits(&product, plan, inputs, team);
+            *fastest = fastest.min(start.elapsed().as_secs_f64());
+        }
+    }
+    let slower = fastest[1] / fastest[0] / 8.0;
+    assert!(slower < 1.4, "a multiply-add of 960 x 960 takes {slower:.2} of one of 480 x 480");
+    Ok(())
+}

@@ -2,6 +2,7 @@
 //!
 //! `lower` writes it, `schedule` and `tile` run it.
 
+use crate::kernels::across::AcrossFn;
 use crate::kernels::map::MapFn;
 use crate::kernels::reduce::{DotFn, ReduceFns};
 use crate::kernels::scan::ScanFns;
@@ -35,11 +36,20 @@ pub(crate) enum Step {
         arity: u8,
         one: bool,
     },
-    /// Brings what is not contiguous, guarded or one byte wide into a slot.
+    /// Brings what is not contiguous or guarded into a slot. Where its conditions fail are zeros, or, `over` another value, what
+    /// was there.
     Fill {
         load: u32,
         dst: Ptr,
         one: bool,
+        over: bool,
+    },
+    /// Brings what lies across the rows into the tile, some rows ahead: a strip.
+    Across {
+        f: AcrossFn,
+        load: u32,
+        strip: u32,
+        dst: Ptr,
     },
     Arange {
         place: Box<Place>,
@@ -112,6 +122,8 @@ pub(crate) struct Phase {
     pub(crate) body: Vec<Step>,
     /// The reductions that end with this phase.
     pub(crate) reduces: Vec<u32>,
+    /// May the rest of a row be left out once all of them are settled?
+    pub(crate) settles: bool,
     /// Run once when it is done.
     pub(crate) after: Vec<Step>,
 }
@@ -135,7 +147,7 @@ pub(crate) struct TileProgram {
     pub(crate) loop_count: usize,
     pub(crate) tiles_per_row: usize,
     /// Where the parts of a frame begin, and its size (see `tile`).
-    pub(crate) frame_offsets: [usize; 7],
+    pub(crate) frame_offsets: [usize; 8],
     /// Everything of a map; of a row or column, what comes before the first phase.
     pub(crate) head: Vec<Step>,
     pub(crate) phases: Vec<Phase>,
@@ -154,11 +166,18 @@ pub(crate) struct TileProgram {
     pub(crate) stream: bool,
     /// Rows are walked inside, tiles outside: something is read across the rows, and its cache lines serve many.
     pub(crate) across: bool,
+    /// Strips of what is read across rows (see `tile`).
+    pub(crate) strips: usize,
     /// Estimated time of one element in picoseconds, until it is measured.
     pub(crate) estimate_ps: u64,
 }
 
 impl Step {
+    /// A kernel with one argument over all lanes.
+    pub(crate) fn map_of_one(f: MapFn, dst: Ptr, src: Ptr) -> Step {
+        Step::Map { f, dst, args: [src; 3], arity: 1, one: false }
+    }
+
     /// The pointers that the step reads.
     pub(crate) fn reads(&self) -> impl Iterator<Item = Ptr> + '_ {
         let (args, count): ([Ptr; 3], usize) = match self {
@@ -166,7 +185,7 @@ impl Step {
             Step::Gather { position, .. } => ([*position; 3], 1),
             Step::Reduce { src, .. } | Step::Scan { src, .. } | Step::Store { src, .. } => ([*src; 3], 1),
             Step::Dot { a, b, .. } => ([*a, *b, 0], 2),
-            Step::Fill { .. } | Step::Arange { .. } | Step::Inside { .. } => ([0; 3], 0),
+            Step::Fill { .. } | Step::Across { .. } | Step::Arange { .. } | Step::Inside { .. } => ([0; 3], 0),
         };
         args.into_iter().take(count)
     }
@@ -176,6 +195,7 @@ impl Step {
         match self {
             Step::Map { dst, .. }
             | Step::Fill { dst, .. }
+            | Step::Across { dst, .. }
             | Step::Arange { dst, .. }
             | Step::Inside { dst, .. }
             | Step::Gather { dst, .. }

@@ -8,8 +8,9 @@ use crate::program::{Ptr, Step, TileProgram};
 use crate::scratch::Scratches;
 use crate::shape::Form;
 use crate::team::Team;
+use crate::tile::Frame;
 use std::ops::Range;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// The base address of each of the plan's buffers. Raw, because a run over many tasks moves them from task to task.
 #[derive(Clone, Copy)]
@@ -117,16 +118,8 @@ impl TileProgram {
                         frame.steps(&self.head);
                         continue;
                     }
-                    for row in 0..self.loop_count {
-                        frame.set_loops(row);
-                        let mut first = 0;
-                        while first < self.lane_count {
-                            let n = self.tile.min(self.lane_count - first);
-                            frame.lanes(first, n);
-                            frame.tile(0..self.step_count);
-                            first += n;
-                        }
-                    }
+                    frame.forget_strips();
+                    self.tiles(frame, 0..self.loop_count * self.tiles_per_row);
                 }
             });
         }
@@ -158,32 +151,32 @@ impl TileProgram {
 
     /// Runs tiles of a map or of columns.
     unsafe fn run_tiles(&self, run: &Run<'_>, tiles: Range<usize>) {
-        let per_row = self.tiles_per_row;
         run.team.over(tiles.len(), 1, |part| {
             // SAFETY: as for `run`; tiles write disjoint elements.
-            unsafe {
-                self.frame(run, |frame| {
-                    // Counted along rather than divided: a division costs as much as a small tile.
-                    let inner = if self.across { self.loop_count } else { per_row };
-                    let (mut slow, mut fast) =
-                        if part.start == 0 { (0, 0) } else { (part.start / inner, part.start % inner) };
-                    for _ in part {
-                        if run.team.is_told() {
-                            return;
-                        }
-                        let (row, at) = if self.across { (fast, slow) } else { (slow, fast) };
-                        frame.set_loops(row);
-                        let first = at * self.tile;
-                        frame.lanes(first, self.tile.min(self.lane_count - first));
-                        frame.tile(0..self.step_count);
-                        fast += 1;
-                        if fast == inner {
-                            (slow, fast) = (slow + 1, 0);
-                        }
-                    }
-                });
-            }
+            unsafe { self.frame(run, |frame| self.tiles(frame, part)) };
         });
+    }
+
+    /// Some tiles of a map or of columns, one after the other.
+    unsafe fn tiles(&self, frame: &mut Frame<'_>, part: Range<usize>) {
+        // Counted along rather than divided: a division costs as much as a small tile.
+        let inner = if self.across { self.loop_count } else { self.tiles_per_row };
+        let (mut slow, mut fast) = if part.start == 0 { (0, 0) } else { (part.start / inner, part.start % inner) };
+        for _ in part {
+            if frame.is_told() {
+                return;
+            }
+            let (row, at) = if self.across { (fast, slow) } else { (slow, fast) };
+            frame.set_loops(row);
+            let first = at * self.tile;
+            frame.lanes(first, self.tile.min(self.lane_count - first));
+            // SAFETY: passed on.
+            unsafe { frame.tile(0..self.step_count) };
+            fast += 1;
+            if fast == inner {
+                (slow, fast) = (slow + 1, 0);
+            }
+        }
     }
 
     /// Is a row long enough to be split between threads? A scan needs its row in order.
@@ -226,6 +219,7 @@ impl TileProgram {
                         let cells = Shared(main.cells);
                         let is_whole = run.scratches.with(accs_bytes.max(1), |partial| {
                             let partial = Shared(partial.cast::<Acc>());
+                            let settled = AtomicBool::new(false);
                             run.team.over(chunks, 1, |part| {
                                 self.frame(run, |frame| {
                                     frame.set_loops(row);
@@ -236,8 +230,14 @@ impl TileProgram {
                                             return;
                                         }
                                         frame.start(phase);
-                                        let range = chunk * per_chunk..((chunk + 1) * per_chunk).min(tiles);
-                                        frame.row_tiles(&phase.body, range);
+                                        // What one chunk has settled the others need not look at: they add nothing.
+                                        if !settled.load(Ordering::Relaxed) {
+                                            let range = chunk * per_chunk..((chunk + 1) * per_chunk).min(tiles);
+                                            frame.row_tiles(phase, range);
+                                            if phase.settles && frame.is_settled(phase) {
+                                                settled.store(true, Ordering::Relaxed);
+                                            }
+                                        }
                                         for &r in &phase.reduces {
                                             let at = chunk * self.reductions.len() + r as usize;
                                             partial.get().add(at).write(*frame.accs.add(r as usize));

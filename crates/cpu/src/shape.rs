@@ -4,7 +4,7 @@
 //! a map (lanes over points), rows (lanes along what is reduced) or columns (lanes over points, a loop over what is
 //! reduced). The choice depends on the shapes alone, never on the number of threads, so that results do not either.
 
-use breakeven_ir::expr::{Body, Inst};
+use breakeven_ir::expr::{Access, Body, Inst};
 use breakeven_ir::merge::{Group, groups};
 use breakeven_ir::plan::Loops;
 
@@ -46,8 +46,15 @@ const SHORT_REDUCTION: usize = 32;
 /// are the exception: they take many steps in one call.
 const FEW_COLUMNS: usize = 24;
 
+/// Elements of a cache line.
+pub(crate) const LINE: usize = 16;
+
+/// A row at least this long is worth a tile of its own if something lies across it.
+const ROW_ACROSS: usize = 32;
+
 impl LoopShape {
-    pub(crate) fn new(kernel: &Loops) -> LoopShape {
+    /// The loops of `kernel`; if it is `ordered`, points keep their order.
+    pub(crate) fn new(kernel: &Loops, ordered: bool) -> LoopShape {
         let inner_mask = kernel.inner_mask();
         let outer = groups(kernel, false);
         let inner = groups(kernel, true);
@@ -70,6 +77,16 @@ impl LoopShape {
             }
         };
         match form {
+            Form::Map if !ordered => match across(&outer, &kernel.body, kernel.vars.len()) {
+                Some(last) => {
+                    let mut rest = outer;
+                    lanes.extend(rest.pop());
+                    let last = rest.remove(last);
+                    rest.push(last);
+                    loops = rest;
+                }
+                None => split(outer, &mut loops),
+            },
             Form::Map => split(outer, &mut loops),
             Form::Columns => {
                 split(outer, &mut loops);
@@ -121,4 +138,17 @@ fn choose(outer: &[Group], inner: &[Group], body: &Body, count: usize) -> Form {
     let contiguous =
         |var: usize| body.accesses.iter().filter(|a| a.index.affine(count).is_some_and(|c| c[var].abs() == 1)).count();
     if contiguous(last_outer) > contiguous(last_inner) { Form::Columns } else { Form::Rows }
+}
+
+/// The loop along which something is contiguous that lies across the rows of a map: it is walked inside, row by row.
+fn across(outer: &[Group], body: &Body, count: usize) -> Option<usize> {
+    let (row, rest) = outer.split_last()?;
+    let var = |group: &Group| group.vars[group.vars.len() - 1];
+    let lies_across = |access: &Access, group: &Group| {
+        access.index.affine(count).is_some_and(|c| {
+            access.conditions.is_empty() && c[var(row)].unsigned_abs() >= LINE as u64 && c[var(group)].abs() == 1
+        })
+    };
+    let fits = |group: &Group| group.extent >= LINE && body.accesses.iter().any(|access| lies_across(access, group));
+    if row.extent < ROW_ACROSS { None } else { rest.iter().position(fits) }
 }

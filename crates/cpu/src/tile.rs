@@ -3,6 +3,7 @@
 //! A lowered program and a range of its work enter from `schedule`; the plan's buffers are written.
 
 mod rare;
+mod strip;
 mod whole_rows;
 
 use crate::kernels::reduce::{Acc, ColRowsFn};
@@ -28,7 +29,10 @@ pub(crate) struct Frame<'a> {
     pub(crate) accs: *mut Acc,
     pub(crate) columns: *mut u64,
     carries: *mut u64,
+    strips: *mut u8,
     point: [usize; MAX_VARS],
+    /// The number of the loops' point.
+    row: usize,
     /// The first lane of the tile, and how many there are.
     first: usize,
     n: usize,
@@ -37,8 +41,8 @@ pub(crate) struct Frame<'a> {
 }
 
 impl TileProgram {
-    /// Bytes of a frame: pointers, cells, accumulators, slots.
-    pub(crate) fn frame_layout(&self) -> [usize; 7] {
+    /// Bytes of a frame: pointers, cells, accumulators, slots, strips.
+    pub(crate) fn frame_layout(&self) -> [usize; 8] {
         let line = |bytes: usize| bytes.next_multiple_of(64);
         let lanes = if self.shape.form == Form::Columns { self.tile } else { 1 };
         let sizes = [
@@ -48,8 +52,9 @@ impl TileProgram {
             line(if self.shape.form == Form::Columns { self.reductions.len() * lanes * 8 } else { 0 }),
             line(self.scans.len() * lanes * 8),
             line(self.slot_bytes),
+            self.strips * self.strip_bytes(),
         ];
-        let mut offsets = [0; 7];
+        let mut offsets = [0; 8];
         for (at, size) in sizes.iter().enumerate() {
             offsets[at + 1] = offsets[at] + size;
         }
@@ -60,7 +65,7 @@ impl TileProgram {
     pub(crate) unsafe fn frame(&self, run: &Run<'_>, work: impl FnOnce(&mut Frame<'_>)) {
         debug_assert!(self.shape.count() <= MAX_VARS);
         let offsets = &self.frame_offsets;
-        run.scratches.with(offsets[6], |base| {
+        run.scratches.with(offsets[7], |base| {
             // SAFETY: the block is as large as the layout says, and every part is aligned to a cache line.
             unsafe {
                 let mut frame = Frame {
@@ -71,7 +76,9 @@ impl TileProgram {
                     accs: base.add(offsets[2]).cast(),
                     columns: base.add(offsets[3]).cast(),
                     carries: base.add(offsets[4]).cast(),
+                    strips: base.add(offsets[6]),
                     point: [0; MAX_VARS],
+                    row: 0,
                     first: 0,
                     n: 0,
                     position: 0,
@@ -86,6 +93,7 @@ impl TileProgram {
                     };
                     frame.ptrs.add(at).write(ptr);
                 }
+                frame.forget_strips();
                 work(&mut frame);
             }
         });
@@ -94,8 +102,14 @@ impl TileProgram {
 
 /// All methods: the frame's pointers are valid (see [`TileProgram::frame`]), and the buffers are the plan's.
 impl Frame<'_> {
+    /// Is the work to stop?
+    pub(crate) fn is_told(&self) -> bool {
+        self.run.team.is_told()
+    }
+
     /// Sets the loop variables to point number `index`.
     pub(crate) fn set_loops(&mut self, index: usize) {
+        self.row = index;
         set_point(&mut self.point[..self.program.shape.loops.len()], &self.program.shape.loops, index);
     }
 
@@ -220,7 +234,7 @@ impl Frame<'_> {
                 self.steps(&program.head);
                 for phase in &program.phases {
                     self.start(phase);
-                    self.row_tiles(&phase.body, 0..tiles);
+                    self.row_tiles(phase, 0..tiles);
                     self.lanes(0, 1);
                     self.finish_rows(&phase.reduces);
                     self.steps(&phase.after);
@@ -229,7 +243,8 @@ impl Frame<'_> {
         }
     }
 
-    pub(crate) unsafe fn row_tiles(&mut self, body: &[Step], tiles: Range<usize>) {
+    /// Some tiles of a row, or as many as decide its reductions.
+    pub(crate) unsafe fn row_tiles(&mut self, phase: &Phase, tiles: Range<usize>) {
         let program = self.program;
         let (per_row, lanes) = (program.tiles_per_row, program.lane_count);
         // Counted along rather than divided: two divisions cost as much as a short row.
@@ -245,13 +260,24 @@ impl Frame<'_> {
             // SAFETY: see the impl.
             unsafe {
                 self.follow(&program.inner);
-                self.steps(body);
+                self.steps(&phase.body);
+                if phase.settles && self.is_settled(phase) {
+                    return;
+                }
             }
             at += 1;
             if at == per_row {
                 (step, at) = (step + 1, 0);
             }
         }
+    }
+
+    /// Are the results of all the phase's reductions known?
+    pub(crate) unsafe fn is_settled(&self, phase: &Phase) -> bool {
+        // SAFETY: see the impl.
+        let settled =
+            |r: u32| unsafe { self.program.reductions[r as usize].fns.is_settled(&*self.accs.add(r as usize)) };
+        phase.reduces.iter().all(|&r| settled(r))
     }
 
     /// Empties what the phase accumulates.

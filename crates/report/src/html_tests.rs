@@ -102,7 +102,7 @@ fn each_class_has_one_group_whatever_the_order_of_rows() {
 fn stand_ins_are_labelled_in_charts_and_tables() {
     let page = html(&scan());
     assert!(page.contains(">gpu:0 software</text>") && page.contains(">gpu:1 simulated</text>"));
-    assert!(page.contains("gpu:0 software is llvmpipe (LLVM 15.0.6, 256 bits), which runs on the CPU itself"));
+    assert!(page.contains("gpu:0 software is llvmpipe (LLVM 15.0.6, 256 bits) (vulkan), run by the CPU itself"));
     for bare in [">gpu:0<", ">gpu:1<"] {
         assert!(!page.contains(bare), "{bare}");
     }

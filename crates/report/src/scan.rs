@@ -173,10 +173,11 @@ impl Device {
     pub fn caution(&self) -> Option<String> {
         let label = self.label();
         match self.kind.as_str() {
-            "software" => Some(format!(
-                "{label} is {}, which runs on the CPU itself: its times say nothing about a card.",
-                self.name
-            )),
+            "software" => {
+                let reached = if self.backend.is_empty() { String::new() } else { format!(" ({})", self.backend) };
+                let name = &self.name;
+                Some(format!("{label} is {name}{reached}, run by the CPU itself: its times say nothing about a card."))
+            }
             "simulated" => Some(format!("{label} is no real device: its times come from a model ({}).", self.name)),
             _ => None,
         }

@@ -26,20 +26,20 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Sets its lanes to the value for each.
+    /// Sets those of its lanes to the value for each.
     ///
     /// # Safety
     /// `dst` holds the tile.
     #[inline(always)]
-    pub(super) unsafe fn set(&self, dst: *mut u32, mut value: impl FnMut(usize) -> u32) {
+    pub(super) unsafe fn set(&self, dst: *mut u32, of: Range<usize>, mut value: impl FnMut(usize) -> u32) {
         // SAFETY: the run's lanes are inside the tile.
         unsafe {
             let first = dst.add(self.at);
             if self.step == 1 {
-                let lanes = std::slice::from_raw_parts_mut(first, self.len);
-                lanes.iter_mut().enumerate().for_each(|(k, lane)| *lane = value(k));
+                let lanes = std::slice::from_raw_parts_mut(first.add(of.start), of.len());
+                lanes.iter_mut().zip(of).for_each(|(lane, k)| *lane = value(k));
             } else {
-                (0..self.len).for_each(|k| first.add(k * self.step).write(value(k)));
+                of.for_each(|k| first.add(k * self.step).write(value(k)));
             }
         }
     }

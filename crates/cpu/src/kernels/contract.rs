@@ -1,5 +1,7 @@
-//! Matrix products: GEMM from proven crates for large ones, an unpacked kernel of plain loops for small ones.
+//! Matrix products: GEMM from proven crates for large ones, an unpacked kernel of plain loops for small ones, and `thin` where
+//! one operand is a vector.
 
+use super::thin::{Thin, thin};
 use crate::level::{Level, leveled};
 use breakeven_ir::backend::Stop;
 
@@ -21,13 +23,32 @@ pub(crate) struct Gemm {
     pub(crate) right: Matrix,
     pub(crate) dst: *mut f32,
     pub(crate) dst_row: isize,
-    /// What [`is_small`] says of the whole product, of which this may be a thread's share.
-    pub(crate) small: bool,
+    /// What [`Way::of`] says of the whole product, of which this may be a thread's share.
+    pub(crate) way: Way,
+}
+
+/// Which kernel computes a product. They sum in different orders: whoever computes a part has to ask for the whole, or its bits
+/// would depend on how many threads share it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// One of the operands is a vector.
+    Thin(Thin),
+    /// Unpacked blocks, which sum along k without a pause.
+    Small,
+    /// GEMM, which sums in steps.
+    Packed,
 }
 
 /// Up to this many multiply-adds the unpacked kernel wins: 1,000 products of 32x32 take 487-725 us with it and
 /// 654-871 us with packing.
 const SMALL: usize = 64 * 64 * 64;
+
+/// Below this many columns faer's GEMM does not cut a product to the sizes of the caches, and gets slower the larger it is: from
+/// 200 GFLOP/s at 500 x 500 to 120 at 1,000 x 1,000. So it is given no more than these at a time.
+#[cfg(target_arch = "x86_64")]
+const UNBLOCKED: usize = 1024;
+#[cfg(target_arch = "x86_64")]
+const UNBLOCKED_COLUMNS: usize = 512;
 
 /// Steps along k that faer's GEMM sums before it adds to the result, whatever the product: its own number.
 const DEPTH: usize = 512;
@@ -46,10 +67,16 @@ const FEW_SIDE: usize = 64;
 const FEW_STEPS: usize = 512;
 const FEW_ELEMS: usize = 256;
 
-/// Is a product for the unpacked kernel? That one sums along k without a pause, the others in steps: whoever computes a
-/// part has to ask for the whole, or its bits would depend on how many threads share it.
-pub(crate) fn is_small(m: usize, n: usize, k: usize, right_column: isize) -> bool {
-    m * n * k <= SMALL && right_column == 1 && n >= 8
+impl Way {
+    /// For a whole product.
+    pub(crate) fn of(m: usize, n: usize, k: usize, left: &Matrix, right: &Matrix) -> Way {
+        let small = m * n * k <= SMALL && right.column == 1 && n >= 8;
+        match Thin::of(m, n, k, left, right) {
+            Some(thin) => Way::Thin(thin),
+            None if small => Way::Small,
+            None => Way::Packed,
+        }
+    }
 }
 
 /// The fewest rows that a part of a product may have that has all `across` of its columns, or the other way round, so that it
@@ -65,15 +92,21 @@ pub(crate) fn least_side(level: Level, across: usize, k: usize) -> usize {
 /// # Safety
 /// The matrices are readable and `dst` is writable over their extents, and `dst` overlaps neither.
 pub(crate) unsafe fn gemm(level: Level, g: &Gemm) {
-    if g.small {
+    match g.way {
         // SAFETY: passed on.
-        unsafe { small(level, g) };
-        return;
+        Way::Thin(way) => return unsafe { thin(level, way, g, None) },
+        // SAFETY: passed on.
+        Way::Small => return unsafe { small(level, g) },
+        Way::Packed => {}
     }
     #[cfg(target_arch = "x86_64")]
     if level != Level::Portable {
-        // SAFETY: passed on; the level says that the CPU has the instructions.
-        unsafe { packed_x86(level, g, false) };
+        let pieces = if g.n < UNBLOCKED { g.n.div_ceil(UNBLOCKED_COLUMNS) } else { 1 };
+        for piece in 0..pieces {
+            let (from, to) = (g.n * piece / pieces, g.n * (piece + 1) / pieces);
+            // SAFETY: passed on; the level says that the CPU has the instructions, and the columns are inside.
+            unsafe { packed_x86(level, &Gemm { n: to - from, ..g.from(0, from, 0) }, false) };
+        }
         return;
     }
     // SAFETY: passed on.
@@ -90,7 +123,12 @@ pub(crate) unsafe fn gemm_until(level: Level, g: &Gemm, stop: &Stop) {
     let packed_x86 = (level != Level::Portable).then_some(packed_x86);
     #[cfg(not(target_arch = "x86_64"))]
     let packed_x86 = None::<unsafe fn(Level, &Gemm, bool)>;
-    if g.small || g.k == 0 {
+    if let Way::Thin(way) = g.way {
+        // SAFETY: passed on.
+        unsafe { thin(level, way, g, Some(stop)) };
+        return;
+    }
+    if g.way == Way::Small || g.k == 0 {
         if !stop.is_told() {
             // SAFETY: passed on.
             unsafe { gemm(level, g) };

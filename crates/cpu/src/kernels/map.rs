@@ -4,6 +4,7 @@ mod special;
 
 pub(crate) use special::{exp_sub_fns, mul_add_fns};
 
+use super::copy_some;
 use crate::level::{Level, leveled};
 use breakeven_ir::{LaneBits, Op, lane_type, op_table};
 
@@ -91,37 +92,6 @@ unsafe fn store(dst: *mut u32, at: usize, n: usize, lanes: [u32; W]) {
         } else {
             copy_some(dst.add(at), lanes.as_ptr(), n);
         }
-    }
-}
-
-/// Copies fewer than `W` lanes: in pieces of constant size, because a call of `memcpy` costs more than a short row.
-///
-/// # Safety
-/// `src` holds `n` readable lanes, `dst` `n` writable ones elsewhere.
-#[inline(always)]
-unsafe fn copy_some(dst: *mut u32, src: *const u32, n: usize) {
-    let mut at = 0;
-    macro_rules! piece {
-        ($len:literal) => {
-            if n & $len != 0 {
-                // SAFETY: the pieces of `n`'s bits make up `n` lanes; reads and writes are unaligned.
-                unsafe {
-                    dst.add(at)
-                        .cast::<[u32; $len]>()
-                        .write_unaligned(src.add(at).cast::<[u32; $len]>().read_unaligned())
-                };
-                at += $len;
-            }
-        };
-    }
-    piece!(32);
-    piece!(16);
-    piece!(8);
-    piece!(4);
-    piece!(2);
-    if n & 1 != 0 {
-        // SAFETY: as above.
-        unsafe { dst.add(at).write_unaligned(src.add(at).read_unaligned()) };
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reductions of lanes: a tile into one accumulator (`rows`, `dot`), or a tile into an accumulator for each lane
 //! (`columns`). Here is what they have in common: accumulators, how they fold, and which kernel an op gets.
 
+use super::bytes::{col_bytes_at, row_bytes_at};
 use super::columns::{col_arg_at, col_fold_at, col_prod_at, col_sum_at, col_sum_rows_at};
 pub(crate) use super::dot::row_dot_at;
 use super::rows::{row_arg_at, row_fold_at, row_prod_at, row_sum_at};
@@ -22,6 +23,11 @@ pub(crate) struct Acc {
     pub(super) index: i32,
 }
 
+impl Acc {
+    /// Of a sum of nothing.
+    pub(super) const NOTHING: Acc = Acc { wide: 0.0, bits: 0, empty: true, index: 0 };
+}
+
 /// Adds `n` lanes to an accumulator; the first of them has this index in the row.
 pub(crate) type RowFn = unsafe fn(*const u32, usize, *mut Acc, usize);
 /// Adds `n` lanes to the accumulators of `n` columns (8 bytes each), at this step of the reduction.
@@ -41,6 +47,8 @@ pub(crate) struct ReduceFns {
     start: Acc,
     pub(crate) row: RowFn,
     pub(crate) col: ColFn,
+    /// The same over lanes, where these take bytes.
+    join: (RowFn, ColFn),
     /// Many rows at once, where that is faster than one by one.
     pub(crate) col_rows: Option<ColRowsFn>,
 }
@@ -89,27 +97,33 @@ pub(crate) unsafe fn lane<T: LaneBits>(src: *const u32, at: usize) -> T {
 pub(crate) trait Better {
     type F: Fold;
     fn better(a: <Self::F as Fold>::T, b: <Self::F as Fold>::T) -> bool;
+    /// Does it have no order?
+    fn is_nan(a: <Self::F as Fold>::T) -> bool;
+    /// Are they the same? Not asked of those without an order.
     fn is(a: <Self::F as Fold>::T, b: <Self::F as Fold>::T) -> bool;
 }
 macro_rules! better {
-    ($($name:ident $fold:ident $t:ty, |$a:ident, $b:ident| $better:expr, $is:expr;)*) => {$(
+    ($($name:ident $fold:ident $t:ty, |$a:ident, $b:ident| $better:expr, $is_nan:expr;)*) => {$(
         pub(crate) struct $name;
         impl Better for $name {
             type F = $fold;
             #[inline(always)]
             fn better($a: $t, $b: $t) -> bool { $better }
             #[inline(always)]
-            fn is($a: $t, $b: $t) -> bool { $is }
+            #[allow(unused_variables, reason = "integers always have an order")]
+            fn is_nan($a: $t) -> bool { $is_nan }
+            #[inline(always)]
+            fn is(a: $t, b: $t) -> bool { a == b }
         }
     )*};
 }
 better! {
-    ArgMaxF MaxF f32, |a, b| a > b || (a.is_nan() && !b.is_nan()), a == b || (a.is_nan() && b.is_nan());
-    ArgMinF MinF f32, |a, b| a < b || (a.is_nan() && !b.is_nan()), a == b || (a.is_nan() && b.is_nan());
-    ArgMaxI MaxI i32, |a, b| a > b, a == b;
-    ArgMinI MinI i32, |a, b| a < b, a == b;
-    ArgMaxU MaxU u32, |a, b| a > b, a == b;
-    ArgMinU MinU u32, |a, b| a < b, a == b;
+    ArgMaxF MaxF f32, |a, b| a > b || (a.is_nan() && !b.is_nan()), a.is_nan();
+    ArgMinF MinF f32, |a, b| a < b || (a.is_nan() && !b.is_nan()), a.is_nan();
+    ArgMaxI MaxI i32, |a, b| a > b, false;
+    ArgMinI MinI i32, |a, b| a < b, false;
+    ArgMaxU MaxU u32, |a, b| a > b, false;
+    ArgMinU MinU u32, |a, b| a < b, false;
 }
 
 impl ReduceFns {
@@ -147,7 +161,17 @@ impl ReduceFns {
         let col_rows = ((op, dtype) == (ReduceOp::Sum, F32)).then(|| col_sum_rows_at(level));
         let wide = if op == ReduceOp::Prod { 1.0 } else { 0.0 };
         let start = Acc { wide, bits: ReduceFns::start_bits(op, dtype), empty: true, index: 0 };
-        ReduceFns { op, dtype, start, row, col, col_rows }
+        ReduceFns { op, dtype, start, row, col, join: (row, col), col_rows }
+    }
+
+    /// The kernels of `op` over bools that lie in memory as bytes, if it has some.
+    pub(crate) fn of_bytes(op: ReduceOp, level: Level) -> Option<ReduceFns> {
+        let (row, col): (RowFn, ColFn) = match op {
+            ReduceOp::Any => (row_bytes_at::<Or>(level), col_bytes_at::<Or>(level)),
+            ReduceOp::All => (row_bytes_at::<And>(level), col_bytes_at::<And>(level)),
+            _ => return None,
+        };
+        Some(ReduceFns { row, col, ..ReduceFns::new(op, DType::Bool, level) })
     }
 
     /// Does the running value live in f64?
@@ -174,6 +198,20 @@ impl ReduceFns {
         self.start
     }
 
+    /// Can the running value settle before the end, as that of `any` does with the first true?
+    pub(crate) fn settles(&self) -> bool {
+        matches!(self.op, ReduceOp::Any | ReduceOp::All)
+    }
+
+    /// Is the result known whatever follows?
+    pub(crate) fn is_settled(&self, acc: &Acc) -> bool {
+        match self.op {
+            ReduceOp::Any => acc.bits != 0,
+            ReduceOp::All => acc.bits == 0,
+            _ => false,
+        }
+    }
+
     /// `later` joined to `acc`, which covers what comes before it.
     pub(crate) fn combine(&self, acc: &mut Acc, later: &Acc) {
         if self.wide() {
@@ -194,7 +232,7 @@ impl ReduceFns {
         } else {
             let as_index = 0;
             // SAFETY: both point to one lane and one accumulator.
-            unsafe { (self.row)(&later.bits, 1, acc, as_index) };
+            unsafe { (self.join.0)(&later.bits, 1, acc, as_index) };
         }
     }
 
@@ -254,7 +292,7 @@ impl ReduceFns {
                         acc.add(at).write(u64::from(a.bits) | (a.index as u32 as u64) << 32);
                     }
                 } else {
-                    (self.col)(later.cast::<u32>().add(at), 1, acc.cast::<u32>().add(at).cast(), 0);
+                    (self.join.1)(later.cast::<u32>().add(at), 1, acc.cast::<u32>().add(at).cast(), 0);
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! then everything meets in f64. The order is fixed by the shapes alone, so results do not depend on the number of
 //! threads.
 
+use super::copy_some;
 use super::reduce::{Acc, Better, Fold, lane};
 use crate::level::{Level, leveled};
 use breakeven_ir::LaneBits;
@@ -12,6 +13,18 @@ use breakeven_ir::LaneBits;
 pub(super) const LANES: usize = 64;
 /// Elements of one f32 lane sum before it goes to f64: 64 additions a lane keep the error below 1e-9 at 10^7 elements.
 pub(super) const BLOCK: usize = 4096;
+
+/// The last `n` lanes of a row, fewer than a chunk, and `rest` in the others.
+///
+/// # Safety
+/// `src` points to `n` readable lanes.
+#[inline(always)]
+unsafe fn last_lanes(src: *const u32, n: usize, rest: u32) -> [u32; LANES] {
+    let mut lanes = [rest; LANES];
+    // SAFETY: the caller's lanes, which are fewer.
+    unsafe { copy_some(lanes.as_mut_ptr(), src, n) };
+    lanes
+}
 
 /// Folds the second `WIDTH` lanes into the first.
 #[inline(always)]
@@ -38,9 +51,12 @@ unsafe fn fold_lanes<F: Fold>(src: *const u32, n: usize) -> F::T {
         }
         at += LANES;
     }
-    for k in 0..n - whole {
-        // SAFETY: `whole + k < n`.
-        acc[k] = F::fold(acc[k], unsafe { lane(src, whole + k) });
+    if whole < n {
+        // SAFETY: these are the lanes from `whole` to `n`.
+        let chunk = unsafe { last_lanes(src.add(whole), n - whole, F::START.lane_bits()) };
+        for k in 0..LANES {
+            acc[k] = F::fold(acc[k], F::T::from_lane_bits(chunk[k]));
+        }
     }
     // Halved while it is wide enough for vectors; every width is a constant, so that the loops are unrolled.
     halve::<F, 32>(&mut acc);
@@ -82,9 +98,12 @@ unsafe fn row_sum<const FMA: bool>(src: *const u32, n: usize, acc: *mut Acc, _: 
             }
             k += LANES;
         }
-        for l in 0..len - whole {
-            // SAFETY: `at + whole + l < n`.
-            lanes[l] += unsafe { lane::<f32>(src, at + whole + l) };
+        if whole < len {
+            // SAFETY: these are the lanes of the block from `whole` on. (A sum that began with 0 is the same with another 0.)
+            let chunk = unsafe { last_lanes(src.add(at + whole), len - whole, 0) };
+            for l in 0..LANES {
+                lanes[l] += f32::from_bits(chunk[l]);
+            }
         }
         total += sum_wide(&lanes);
         at += len;
@@ -125,6 +144,29 @@ unsafe fn row_prod<const FMA: bool>(src: *const u32, n: usize, acc: *mut Acc, _:
     unsafe { (*acc).wide *= lanes.iter().product::<f64>() };
 }
 
+/// The first of `n` lanes of which this is true; one of them is: chunk by chunk, and only in the right one lane by lane.
+///
+/// # Safety
+/// `src` points to `n` readable lanes.
+#[inline(always)]
+unsafe fn find<T: LaneBits>(src: *const u32, n: usize, is: impl Fn(T) -> bool) -> usize {
+    let mut from = 0;
+    while from + LANES <= n {
+        // SAFETY: `from + LANES <= n`.
+        let chunk = unsafe { src.add(from).cast::<[u32; LANES]>().read_unaligned() };
+        let mut here = 0;
+        for bits in chunk {
+            here |= u32::from(is(T::from_lane_bits(bits)));
+        }
+        if here != 0 {
+            break;
+        }
+        from += LANES;
+    }
+    // SAFETY: `at < n`.
+    (from..n).find(|&at| unsafe { is(lane(src, at)) }).unwrap_or(0)
+}
+
 /// Finds the extreme of the tile with vectors, and looks for its place only if it beats what is known.
 ///
 /// # Safety
@@ -139,7 +181,7 @@ unsafe fn row_arg<const FMA: bool, B: Better>(src: *const u32, n: usize, acc: *m
         let value = fold_lanes::<B::F>(src, n);
         let known = LaneBits::from_lane_bits((*acc).bits);
         if (*acc).empty || B::better(value, known) {
-            let place = (0..n).find(|&at| B::is(lane(src, at), value)).unwrap_or(0);
+            let place = if B::is_nan(value) { find(src, n, B::is_nan) } else { find(src, n, |x| B::is(x, value)) };
             *acc = Acc { bits: value.lane_bits(), empty: false, index: (first + place) as i32, ..*acc };
         }
     }

@@ -5,6 +5,8 @@
 //! same in all lanes.
 
 use super::{Loc, Lowering};
+use crate::kernels::across::across_at;
+use crate::kernels::bytes::{narrow_at, widen_at};
 use crate::kernels::map::{exp_sub_fns, map_fns, mul_add_fns, splat_at};
 use crate::kernels::scan::ScanFns;
 use crate::peephole::Pair;
@@ -29,7 +31,13 @@ impl Lowering<'_> {
                 && self.in_place[v] != Some(number as u32)
             {
                 let Loc { ptr, scalar } = self.loc(store.value);
-                steps.push(Step::Store { store: number as u32, src: ptr, scalar });
+                let access = &self.out.stores[number];
+                if access.width == 1 && !scalar && self.out.contiguous(&access.place) {
+                    let dst = self.follow(access.clone(), inner);
+                    steps.push(Step::map_of_one(narrow_at(self.level), dst, ptr));
+                } else {
+                    steps.push(Step::Store { store: number as u32, src: ptr, scalar });
+                }
             }
         }
     }
@@ -45,13 +53,12 @@ impl Lowering<'_> {
             return loc.ptr;
         }
         let dst = self.ptr(Target::Slot);
-        let f = splat_at(self.level);
-        steps.push(Step::Map { f, dst, args: [loc.ptr; 3], arity: 1, one: false });
+        steps.push(Step::map_of_one(splat_at(self.level), dst, loc.ptr));
         dst
     }
 
     /// A pointer that follows an access through memory.
-    fn follow(&mut self, access: Access, inner: bool) -> Ptr {
+    pub(super) fn follow(&mut self, access: Access, inner: bool) -> Ptr {
         let ptr = self.ptr(Target::Memory);
         let follow = Follow { ptr, buffer: access.buffer, width: access.width, place: access.place };
         if inner {
@@ -88,6 +95,54 @@ impl Lowering<'_> {
         fixed(&access.place) && access.bounds.iter().all(|b| fixed(&b.place))
     }
 
+    /// Brings what the overlay `v` has at its bottom to `dst`, and lays one load after the other over it.
+    fn lay(&mut self, v: usize, dst: Ptr, steps: &mut Vec<Step>) {
+        let mut bottom = v;
+        let mut loads = Vec::new();
+        while let Some(overlay) = self.overlays[bottom] {
+            loads.push(overlay.access);
+            bottom = overlay.rest as usize;
+        }
+        // Where a load does not reach, it leaves zeros: so those need not be there before.
+        let mut over = true;
+        match self.kernel.body.insts[bottom] {
+            Inst::Load { access } => {
+                loads.push(access);
+                over = self.covers_all(&loads);
+            }
+            Inst::Const(value) if value.bits() == 0 => over = false,
+            _ => {
+                let value = self.loc(bottom as Value).ptr;
+                steps.push(Step::map_of_one(splat_at(self.level), dst, value));
+            }
+        }
+        for load in loads.into_iter().rev() {
+            steps.push(Step::Fill { load, dst, one: false, over });
+            over = true;
+        }
+    }
+
+    /// Is one of the loads there at every point? So it is with arrays that are joined along an axis: each has an interval.
+    fn covers_all(&self, loads: &[u32]) -> bool {
+        let mut intervals = Vec::with_capacity(loads.len());
+        let mut along: Option<&[i64]> = None;
+        for &load in loads {
+            let [Bound { place, below }] = &self.out.loads[load as usize].bounds[..] else { return false };
+            if place.general.is_some() || *along.get_or_insert(&place.coefficients) != place.coefficients {
+                return false;
+            }
+            intervals.push((-place.offset, below - place.offset));
+        }
+        let shape = &self.out.shape;
+        let extents = shape.loops.iter().chain(&shape.steps).chain(&shape.lanes);
+        let last = along.unwrap_or(&[]).iter().zip(extents).try_fold(0, |last, (&coefficient, &extent)| {
+            (coefficient >= 0).then_some(last + coefficient * (extent as i64 - 1))
+        });
+        intervals.sort_unstable();
+        let covered = intervals.into_iter().fold(0, |to, (from, end)| if from <= to { end.max(to) } else { to });
+        last.is_some_and(|last| covered > last)
+    }
+
     pub(super) fn emit(&mut self, v: usize, steps: &mut Vec<Step>) {
         let inner = self.is_inner(v);
         let dtype = self.kernel.body.dtypes[v];
@@ -106,9 +161,19 @@ impl Lowering<'_> {
                     && (scalar || self.out.contiguous(&load.place))
                 {
                     Loc { ptr: self.follow(load, inner), scalar }
+                } else if self.out.across && !scalar && self.lies_across(&load) {
+                    let dst = self.destination(v, false);
+                    let strip = self.out.strips as u32;
+                    self.out.strips += 1;
+                    steps.push(Step::Across { f: across_at(self.level), load: access, strip, dst });
+                    Loc { ptr: dst, scalar }
+                } else if load.width == 1 && load.bounds.is_empty() && !scalar && self.out.contiguous(&load.place) {
+                    let (src, dst) = (self.follow(load, inner), self.ptr(Target::Slot));
+                    steps.push(Step::map_of_one(widen_at(self.level), dst, src));
+                    Loc { ptr: dst, scalar }
                 } else {
                     let dst = if scalar { self.ptr(Target::Cell) } else { self.destination(v, false) };
-                    steps.push(Step::Fill { load: access, dst, one: scalar });
+                    steps.push(Step::Fill { load: access, dst, one: scalar, over: false });
                     Loc { ptr: dst, scalar }
                 }
             }
@@ -142,6 +207,11 @@ impl Lowering<'_> {
                     one: scalar,
                 });
                 Loc { ptr: dst, scalar }
+            }
+            Inst::Map { .. } if self.overlays[v].is_some() => {
+                let dst = self.destination(v, false);
+                self.lay(v, dst, steps);
+                Loc { ptr: dst, scalar: false }
             }
             Inst::Map { op, signature, .. } => {
                 let (args, arity) = self.args(v);

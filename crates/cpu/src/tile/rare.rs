@@ -16,11 +16,12 @@ impl Frame<'_> {
         unsafe {
             match step {
                 Step::Map { .. } | Step::Reduce { .. } | Step::Dot { .. } => unreachable!("handled by the caller"),
-                Step::Fill { load, dst, one } => {
+                Step::Fill { load, dst, one, over } => {
                     let access = &program.loads[*load as usize];
                     let (base, dst) = (self.run.buffers.base(access.buffer), self.ptr(*dst));
-                    self.with_lanes(*one, |lanes| fill::load(lanes, access, base, dst));
+                    self.with_lanes(*one, |lanes| fill::load(lanes, access, base, dst, *over));
                 }
+                Step::Across { f, load, strip, dst } => self.across(*f, &program.loads[*load as usize], *strip, *dst),
                 Step::Arange { place, start, step, dst, one } => {
                     let dst = self.ptr(*dst);
                     self.with_lanes(*one, |lanes| fill::arange(lanes, place, *start, *step, dst));
