@@ -98,6 +98,11 @@ unsafe fn load_line(base: *const u8, width: usize, first: i64, stride: i64, out:
                 std::ptr::copy_nonoverlapping(from, out.as_mut_ptr().cast::<u8>(), out.len() * 4);
             }
             (_, 0) => out.fill(element(base, width, first)),
+            (4, -1) => {
+                let last = base.add((first as usize + 1 - out.len()) * 4);
+                let from = std::slice::from_raw_parts(last.cast::<[u8; 4]>(), out.len());
+                out.iter_mut().zip(from.iter().rev()).for_each(|(lane, bytes)| *lane = u32::from_ne_bytes(*bytes));
+            }
             (4, _) => {
                 let mut from = base.cast::<u32>().offset(first as isize);
                 for lane in out {
@@ -219,10 +224,21 @@ pub(crate) unsafe fn gather(
         let out = unsafe { std::slice::from_raw_parts_mut(dst.add(run.at), run.len) };
         if let (true, Line::Affine { start, stride }) = (is_plain, access.place.line(point, run.var)) {
             let mut from = start;
-            for (k, lane) in out.iter_mut().enumerate() {
-                // SAFETY: there is a position for each lane of the tile.
-                let position = unsafe { positions.at.add(run.at + k).read_unaligned() };
-                *lane = match resolve(position as i32) {
+            // SAFETY: there is a position for each lane of the tile.
+            let at = unsafe { std::slice::from_raw_parts(positions.at.add(run.at).cast::<[u8; 4]>(), run.len) };
+            let at = at.iter().map(|bytes| i32::from_ne_bytes(*bytes));
+            // Looked at first, all are in vectors; one by one, they take longer than the elements.
+            let from_start = |position: i32| i64::from(position) + (extent & i64::from(position >> 31));
+            if at.clone().fold(true, |inside, position| inside & (0..extent).contains(&from_start(position))) {
+                for (lane, position) in out.iter_mut().zip(at) {
+                    // SAFETY: the element at this position exists.
+                    *lane = unsafe { element(base, 4, from + from_start(position) * positions.stride) };
+                    from += stride;
+                }
+                return;
+            }
+            for (lane, position) in out.iter_mut().zip(at) {
+                *lane = match resolve(position) {
                     // SAFETY: the element at this position exists.
                     Some(shift) => unsafe { element(base, 4, from + shift) },
                     None => 0,
