@@ -228,12 +228,18 @@ pub(crate) unsafe fn gather(
             let at = unsafe { std::slice::from_raw_parts(positions.at.add(run.at).cast::<[u8; 4]>(), run.len) };
             let at = at.iter().map(|bytes| i32::from_ne_bytes(*bytes));
             // Looked at first, all are in vectors; one by one, they take longer than the elements.
-            let from_start = |position: i32| i64::from(position) + (extent & i64::from(position >> 31));
-            if at.clone().fold(true, |inside, position| inside & (0..extent).contains(&from_start(position))) {
-                for (lane, position) in out.iter_mut().zip(at) {
-                    // SAFETY: the element at this position exists.
-                    *lane = unsafe { element(base, 4, from + from_start(position) * positions.stride) };
-                    from += stride;
+            let most = u32::try_from(extent).unwrap_or(u32::MAX).min(1 << 31);
+            if at.clone().fold(true, |inside, position| inside & ((position as u32) < most)) {
+                // SAFETY: the elements at these positions exist.
+                unsafe {
+                    let line = base.cast::<[u8; 4]>().offset(start as isize);
+                    let value = |at: i64| u32::from_ne_bytes(*line.offset(at as isize));
+                    match (stride, positions.stride) {
+                        (0, 1) => out.iter_mut().zip(at).for_each(|(lane, at)| *lane = value(i64::from(at))),
+                        _ => out.iter_mut().zip(at).zip(0..).for_each(|((lane, at), k)| {
+                            *lane = value(i64::from(at) * positions.stride + k * stride);
+                        }),
+                    }
                 }
                 return;
             }
@@ -298,6 +304,7 @@ pub(crate) unsafe fn store(lanes: &mut Lanes<'_>, access: &Access, base: *mut u8
                     let from = std::slice::from_raw_parts(src.add(run.at).cast::<[u8; 4]>(), run.len);
                     to.iter_mut().zip(from).for_each(|(to, from)| *to = u32::from_ne_bytes(*from) as u8);
                 }
+                (1, 1) if scalar => std::slice::from_raw_parts_mut(base.add(start), run.len).fill(from(0) as u8),
                 (1, _) => {
                     let mut to = base.add(start);
                     for k in 0..run.len {
@@ -309,6 +316,10 @@ pub(crate) unsafe fn store(lanes: &mut Lanes<'_>, access: &Access, base: *mut u8
                     let to = base.cast::<u32>().add(start);
                     // A product that is stored as it is lies there already.
                     std::ptr::copy(src.add(run.at).cast::<u8>(), to.cast::<u8>(), run.len * 4);
+                }
+                (_, 1) if scalar => {
+                    let to = std::slice::from_raw_parts_mut(base.cast::<[u8; 4]>().add(start), run.len);
+                    to.fill(from(0).to_ne_bytes());
                 }
                 _ => {
                     let mut to = base.cast::<u32>().add(start);

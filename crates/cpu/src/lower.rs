@@ -8,7 +8,7 @@ mod emit;
 
 use crate::kernels::reduce::{ReduceFns, row_dot_at};
 use crate::level::Level;
-use crate::peephole::{Merged, Overlay, byte_loads, factors, merged, overlays};
+use crate::peephole::{Merged, Overlay, byte_loads, factors, is_all_bytes, merged, overlays};
 use crate::place::{Bound, Place};
 use crate::program::{Access, Phase, Ptr, Reduction, Step, Target, TileProgram};
 use crate::shape::{Form, LINE, LoopShape};
@@ -25,6 +25,10 @@ const COLUMN_TILE: usize = 4096;
 /// Lanes of a tile that reads across rows, each of which may be a page of its own: a transposed copy of 1000 x 1000 takes 600 us
 /// with 64, 500 with 128 and with 256.
 const ACROSS_TILE: usize = 128;
+/// The same of columns, which are short rows then: calling kernels for each step counts for more.
+const ACROSS_COLUMNS: usize = 256;
+/// Rows that are shorter than this are not worth a strip.
+const SHORTEST_ACROSS: usize = 4;
 /// Lanes of a tile that needs no slot: only the cost of a call counts.
 const WIDE_TILE: usize = 16_384;
 
@@ -59,6 +63,8 @@ struct Lowering<'a> {
     factors: Vec<Option<[Value; 2]>>,
     /// The load of a reduction that takes bytes as they lie.
     bytes: Vec<Option<u32>>,
+    /// Is everything bytes, which need not become lanes?
+    all_bytes: bool,
     /// What takes in another value.
     merged: Vec<Option<Merged>>,
     /// What is laid over another value.
@@ -123,13 +129,18 @@ impl TileProgram {
             in_place: vec![None; kernel.body.insts.len()],
             factors: factors(kernel, &out),
             bytes: byte_loads(kernel, &out),
+            all_bytes: is_all_bytes(kernel, &out),
             merged,
             overlays,
             taken,
             masks,
             out,
         };
-        lowering.out.across = manner != Manner::Parts && lowering.reads_across();
+        lowering.out.across = match lowering.out.shape.form {
+            Form::Map => manner != Manner::Parts && lowering.reads_across(),
+            Form::Columns => lowering.reads_across(),
+            Form::Rows => false,
+        };
         lowering.run();
         lowering.out
     }
@@ -224,6 +235,7 @@ impl Lowering<'_> {
         let lanes = self.out.lane_count;
         self.out.tile = match (whole, slots_used) {
             (true, _) => lanes.max(1),
+            _ if self.out.across && self.out.shape.form == Form::Columns => ACROSS_COLUMNS.min(lanes.max(1)),
             _ if self.out.across => ACROSS_TILE.min(lanes.max(1)),
             (_, false) if self.out.shape.form == Form::Columns => COLUMN_TILE.min(lanes.max(1)),
             (_, false) => WIDE_TILE.min(lanes.max(1)),
@@ -332,25 +344,26 @@ impl Lowering<'_> {
         store.index.vars() & self.out.shape.inner_mask != 0
     }
 
-    /// Does a map read something along its rows that is contiguous from row to row: a transposed matrix?
+    /// Does a map read something along its rows that is contiguous from row to row: a transposed matrix? Or columns, which are
+    /// short rows then, along their steps?
     fn reads_across(&self) -> bool {
         let shape = &self.out.shape;
-        shape.form == Form::Map
-            && shape.lanes.len() == 1
-            && shape.loops.last().is_some_and(|&rows| rows >= LINE)
+        let is_long = |&rows: &usize| rows >= if shape.form == Form::Map { LINE } else { SHORTEST_ACROSS };
+        shape.lanes.len() == 1
+            && shape.turns().last().is_some_and(is_long)
             && self.out.loads.iter().any(|load| self.lies_across(load))
     }
 
-    /// Is it contiguous along the last loop, and far apart along the lanes?
+    /// Is it contiguous along the last loop around the lanes, and far apart along them?
     fn lies_across(&self, load: &Access) -> bool {
-        let (Some(last), lane) = (self.out.shape.loops.len().checked_sub(1), self.out.shape.first_lane()) else {
-            return false;
-        };
+        let shape = &self.out.shape;
+        let (Some(last), lane) = (shape.last_turn(), shape.first_lane()) else { return false };
+        let apart = if shape.form == Form::Map { LINE } else { 2 };
         let coefficients = &load.place.coefficients;
         load.width == 4
             && load.bounds.is_empty()
             && load.place.general.is_none()
-            && coefficients[lane].unsigned_abs() >= LINE as u64
+            && coefficients[lane].unsigned_abs() >= apart as u64
             && coefficients[last].abs() == 1
     }
 

@@ -1,6 +1,8 @@
 //! Steps that two values become one of: found in a kernel's body before it is lowered.
 
-use crate::program::TileProgram;
+use crate::kernels::bytes::logic_fn;
+use crate::level::Level;
+use crate::program::{Access, TileProgram};
 use crate::shape::Form;
 use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::Loops;
@@ -149,4 +151,20 @@ pub(crate) fn byte_loads(kernel: &Loops, out: &TileProgram) -> Vec<Option<u32>> 
         (along && uses[arg as usize] == 1).then_some(access)
     };
     body.insts.iter().map(of).collect()
+}
+
+/// Is it a map of nothing but contiguous bools, and written as such? Then bytes do, and need not become lanes.
+pub(crate) fn is_all_bytes(kernel: &Loops, out: &TileProgram) -> bool {
+    let body = &kernel.body;
+    let is_bytes = |access: &Access| access.width == 1 && access.bounds.is_empty() && out.contiguous(&access.place);
+    let is_logic = |inst: &Inst| match inst {
+        Inst::Load { .. } => true,
+        Inst::Map { op, .. } => logic_fn(*op, Level::Portable).is_some(),
+        _ => false,
+    };
+    out.shape.form == Form::Map
+        && !out.stream
+        && body.dtypes.iter().all(|dtype| *dtype == DType::Bool)
+        && body.insts.iter().all(is_logic)
+        && out.loads.iter().chain(&out.stores).all(is_bytes)
 }

@@ -164,7 +164,7 @@ pub(crate) struct TileProgram {
     pub(crate) scans: Vec<ScanFns>,
     /// Non-temporal stores.
     pub(crate) stream: bool,
-    /// Rows are walked inside, tiles outside: something is read across the rows, and its cache lines serve many.
+    /// Something is read across the lanes, and its cache lines serve many turns. (Of a map, rows are walked inside, tiles outside.)
     pub(crate) across: bool,
     /// Strips of what is read across rows (see `tile`).
     pub(crate) strips: usize,

@@ -160,13 +160,14 @@ impl TileProgram {
     /// Some tiles of a map or of columns, one after the other.
     unsafe fn tiles(&self, frame: &mut Frame<'_>, part: Range<usize>) {
         // Counted along rather than divided: a division costs as much as a small tile.
-        let inner = if self.across { self.loop_count } else { self.tiles_per_row };
+        let across = self.across && self.shape.form == Form::Map;
+        let inner = if across { self.loop_count } else { self.tiles_per_row };
         let (mut slow, mut fast) = if part.start == 0 { (0, 0) } else { (part.start / inner, part.start % inner) };
         for _ in part {
             if frame.is_told() {
                 return;
             }
-            let (row, at) = if self.across { (fast, slow) } else { (slow, fast) };
+            let (row, at) = if across { (fast, slow) } else { (slow, fast) };
             frame.set_loops(row);
             let first = at * self.tile;
             frame.lanes(first, self.tile.min(self.lane_count - first));

@@ -85,7 +85,7 @@ macro_rules! op_table {
             } 1, 0.0, [[2.0] 2.0, [0.0] 0.0], "the absolute value";
             Sign sign () {
                 (f32 x) -> f32 { $crate::lane::sign(x) } "sign_({0})";
-                (i32 x) -> i32 { x.signum() } "sign({0})";
+                (i32 x) -> i32 { $crate::lane::sign_i32(x) } "sign({0})";
                 (u32 x) -> u32 { x.min(1) } "min({0}, 1u)";
             } 1, 0.0, [[2.5] 1.0, [0.0] 0.0], "-1, 0 or 1; NaN stays NaN";
             Square square () {

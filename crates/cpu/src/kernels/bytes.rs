@@ -1,9 +1,11 @@
-//! Bools in memory, where each is a byte: contiguous ones go to lanes, where each has 32 bits, and back, or are reduced as they
-//! lie.
+//! Bools in memory, where each is a byte: contiguous ones go to lanes, where each has 32 bits, and back, or are combined and
+//! reduced as they lie.
 
+use super::map::MapFn;
 use super::reduce::{Acc, Fold};
 use super::{unaligned, unaligned_mut};
 use crate::level::{Level, leveled};
+use breakeven_ir::Op;
 
 /// # Safety
 /// `src` holds `n` bytes, `dst` `n` lanes elsewhere.
@@ -30,6 +32,68 @@ leveled! {
 leveled! {
     /// Lanes to bytes, as a [`MapFn`](super::map::MapFn) whose result is bytes.
     fn narrow_at<;>(dst: *mut u32, src: *const u32, b: *const u32, c: *const u32, n: usize) => narrow
+}
+
+/// An op of bools on bytes, each of which is 0 or 1.
+pub(crate) trait Logic {
+    fn byte(a: u8, b: u8, c: u8) -> u8;
+}
+
+/// # Safety
+/// As for a [`MapFn`], with bytes for lanes; the result may take the place of an argument.
+#[inline(always)]
+unsafe fn logic<const FMA: bool, L: Logic>(dst: *mut u32, a: *const u32, b: *const u32, c: *const u32, n: usize) {
+    const W: usize = 128;
+    let [a, b, c] = [a, b, c].map(<*const u32>::cast::<u8>);
+    let dst = dst.cast::<u8>();
+    let mut at = 0;
+    while at < n {
+        // SAFETY: the caller's pointers hold `n` bytes.
+        unsafe {
+            if at + W <= n {
+                let [x, y, z] = [a, b, c].map(|from| from.add(at).cast::<[u8; W]>().read());
+                let mut out = [0; W];
+                for k in 0..W {
+                    out[k] = L::byte(x[k], y[k], z[k]);
+                }
+                dst.add(at).cast::<[u8; W]>().write(out);
+                at += W;
+            } else {
+                dst.add(at).write(L::byte(a.add(at).read(), b.add(at).read(), c.add(at).read()));
+                at += 1;
+            }
+        }
+    }
+}
+leveled! { fn logic_at<L: Logic;>(dst: *mut u32, a: *const u32, b: *const u32, c: *const u32, n: usize) => logic }
+
+macro_rules! logic_fns {
+    ($($($op:ident)|+ => |$a:ident, $b:ident, $c:ident| $byte:expr;)*) => {
+        /// The kernel of `op` over bools, if it has one over bytes; arguments that it does not have are its first.
+        pub(crate) fn logic_fn(op: Op, level: Level) -> Option<MapFn> {
+            Some(match op {
+                $($(Op::$op)|+ => {
+                    struct L;
+                    impl Logic for L {
+                        #[inline(always)]
+                        #[allow(unused_variables, reason = "few have three arguments")]
+                        fn byte($a: u8, $b: u8, $c: u8) -> u8 { $byte }
+                    }
+                    logic_at::<L>(level)
+                })*
+                _ => return None,
+            })
+        }
+    };
+}
+logic_fns! {
+    And | Mul | Minimum => |a, b, c| a & b;
+    Or | Add | Maximum => |a, b, c| a | b;
+    Xor | Ne => |a, b, c| a ^ b;
+    Eq => |a, b, c| a ^ b ^ 1;
+    Not => |a, b, c| a ^ 1;
+    ToBool => |a, b, c| a;
+    Where => |a, b, c| (a & b) | ((a ^ 1) & c);
 }
 
 /// A fold of bools.

@@ -368,8 +368,11 @@ op_table!(map_table);
 /// The kernels of one signature of `op` at `level`.
 pub(crate) fn map_fns(op: Op, signature: u8, level: Level) -> MapFns {
     let mut fns = table_fns(op, signature, level);
-    if (op, signature) == (Op::Maximum, special::MAXIMUM_F32) {
-        fns.versions[1] = special::maximum_of_scalar_at(level);
+    match (op, signature) {
+        (Op::Maximum, special::F32) => fns.versions[1] = special::maximum_of_scalar_at(level),
+        (Op::ToI32, special::F32) => fns = special::to_i32_fns(level),
+        (Op::ToU32, special::F32) => fns = special::to_u32_fns(level),
+        _ => {}
     }
     fns
 }

@@ -6,12 +6,13 @@
 
 use super::{Loc, Lowering};
 use crate::kernels::across::across_at;
-use crate::kernels::bytes::{narrow_at, widen_at};
+use crate::kernels::bytes::{logic_fn, narrow_at, widen_at};
 use crate::kernels::map::{exp_sub_fns, map_fns, mul_add_fns, splat_at};
 use crate::kernels::scan::ScanFns;
 use crate::peephole::Pair;
 use crate::place::{Bound, Place};
 use crate::program::{Access, Follow, Ptr, Step, Target};
+use breakeven_ir::Op;
 use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::Store;
 
@@ -34,7 +35,8 @@ impl Lowering<'_> {
                 let access = &self.out.stores[number];
                 if access.width == 1 && !scalar && self.out.contiguous(&access.place) {
                     let dst = self.follow(access.clone(), inner);
-                    steps.push(Step::map_of_one(narrow_at(self.level), dst, ptr));
+                    let copy = self.all_bytes.then(|| logic_fn(Op::ToBool, self.level)).flatten();
+                    steps.push(Step::map_of_one(copy.unwrap_or_else(|| narrow_at(self.level)), dst, ptr));
                 } else {
                     steps.push(Step::Store { store: number as u32, src: ptr, scalar });
                 }
@@ -79,7 +81,7 @@ impl Lowering<'_> {
             let place = self.kernel.stores.iter().position(fits);
             if let Some(number) = place {
                 let store = self.out.stores[number].clone();
-                if store.width == 4 && self.out.contiguous(&store.place) {
+                if (store.width == 4 || self.all_bytes) && self.out.contiguous(&store.place) {
                     self.in_place[v] = Some(number as u32);
                     return self.follow(store, self.is_inner(v));
                 }
@@ -155,7 +157,9 @@ impl Lowering<'_> {
             Inst::Load { access } => {
                 let load = self.out.loads[access as usize].clone();
                 let scalar = self.is_scalar(v) || self.uniform(&load);
-                if load.width == 4
+                if self.all_bytes {
+                    Loc { ptr: self.follow(load, inner), scalar: false }
+                } else if load.width == 4
                     && load.bounds.is_empty()
                     && load.place.general.is_none()
                     && (scalar || self.out.contiguous(&load.place))
@@ -211,6 +215,14 @@ impl Lowering<'_> {
             Inst::Map { .. } if self.overlays[v].is_some() => {
                 let dst = self.destination(v, false);
                 self.lay(v, dst, steps);
+                Loc { ptr: dst, scalar: false }
+            }
+            Inst::Map { op, .. } if self.all_bytes => {
+                let (args, arity) = self.args(v);
+                let ptrs = std::array::from_fn(|at| self.loc(args[if at < arity { at } else { 0 }]).ptr);
+                let dst = self.destination(v, false);
+                let f = logic_fn(op, self.level).expect("this was asked for every op of the kernel");
+                steps.push(Step::Map { f, dst, args: ptrs, arity: arity as u8, one: false });
                 Loc { ptr: dst, scalar: false }
             }
             Inst::Map { op, signature, .. } => {

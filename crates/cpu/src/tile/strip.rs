@@ -1,14 +1,18 @@
-//! Strips: what is read across the rows of a map, for the next rows at once, so that a cache line that is there is used whole.
+//! Strips: what is read across the rows of a map or the steps of columns, for the next ones at once, so that a cache line that is
+//! there is used whole.
 //!
 //! A load and the frame of a tile enter; the lanes of the tile's row leave, from the strip if an earlier row has filled it.
 
 use super::Frame;
 use crate::kernels::across::{AcrossFn, ROWS};
 use crate::program::{Access, Ptr, Target, TileProgram};
+use crate::shape::Form;
 
-/// What a strip holds: rows from `row` on, at these lanes of this buffer. Behind it are the lanes, a row of the tile's size each.
+/// What a strip holds: rows from `row` on, at these lanes of this buffer, at this point of the loops around columns. Behind it are
+/// the lanes, a row of the tile's size each.
 #[derive(Clone, Copy)]
 struct Held {
+    around: usize,
     row: usize,
     rows: usize,
     first: usize,
@@ -30,7 +34,7 @@ impl Frame<'_> {
     /// Nothing is held: at the beginning, and when buffers have other contents.
     pub(crate) unsafe fn forget_strips(&mut self) {
         for strip in 0..self.program.strips {
-            let held = Held { row: 0, rows: 0, first: 0, lanes: 0, base: std::ptr::null_mut() };
+            let held = Held { around: 0, row: 0, rows: 0, first: 0, lanes: 0, base: std::ptr::null_mut() };
             // SAFETY: see the impl.
             unsafe { self.strips.add(strip * self.program.strip_bytes()).cast::<Held>().write(held) };
         }
@@ -40,24 +44,26 @@ impl Frame<'_> {
     pub(super) unsafe fn across(&mut self, f: AcrossFn, load: &Access, strip: u32, dst: Ptr) {
         let program = self.program;
         let shape = &program.shape;
-        let (along, lane) = (shape.loops.len() - 1, shape.first_lane());
+        let lane = shape.first_lane();
+        let (Some(along), Some(extent)) = (shape.last_turn(), shape.turns().last()) else { return };
+        let (around, now) = if shape.form == Form::Columns { (self.row, self.position) } else { (0, self.row) };
         let forward = load.place.coefficients[along] > 0;
         // SAFETY: see the impl; the load has every element of the loops and lanes, so those of the next rows, too.
         unsafe {
             let strip = self.strips.add(strip as usize * program.strip_bytes());
             let (held, lanes) = (&mut *strip.cast::<Held>(), strip.add(HEAD).cast::<u32>());
             let base = self.run.buffers.base(load.buffer);
-            let is_here = self.row.wrapping_sub(held.row) < held.rows
-                && (held.first, held.lanes, held.base) == (self.first, self.n, base);
+            let is_here = now.wrapping_sub(held.row) < held.rows
+                && (held.around, held.first, held.lanes, held.base) == (around, self.first, self.n, base);
             if !is_here {
-                let rows = ROWS.min(shape.loops[along] - self.point[along]);
-                *held = Held { row: self.row, rows, first: self.first, lanes: self.n, base };
+                let rows = ROWS.min(extent - self.point[along]);
+                *held = Held { around, row: now, rows, first: self.first, lanes: self.n, base };
                 let here = load.place.at(&self.point[..shape.count()]);
                 let lowest = if forward { here } else { here - (rows as i64 - 1) };
                 let src = base.cast::<u32>().offset(lowest as isize);
                 f(src, load.place.coefficients[lane] as isize, self.n, rows, lanes, program.tile);
             }
-            let ahead = self.row - held.row;
+            let ahead = now - held.row;
             let row = lanes.add(program.tile * if forward { ahead } else { held.rows - 1 - ahead });
             if program.targets[dst as usize] == Target::Memory {
                 std::ptr::copy_nonoverlapping(row.cast::<u8>(), self.ptr(dst).cast::<u8>(), self.n * 4);

@@ -55,6 +55,12 @@ pub fn rem_u32(a: u32, b: u32) -> u32 {
     if b == 0 { 0 } else { div_rem_u32(a, b).1 }
 }
 
+/// -1, 0 or 1. (`signum` compares three ways, which does not become vector code.)
+#[inline(always)]
+pub fn sign_i32(x: i32) -> i32 {
+    i32::from(x > 0) - i32::from(x < 0)
+}
+
 /// `(result, square, exponent)` after one bit of the exponent.
 #[inline(always)]
 fn pow_bit((result, square, exponent): (u32, u32, u32)) -> (u32, u32, u32) {

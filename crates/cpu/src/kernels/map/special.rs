@@ -1,10 +1,40 @@
 //! Kernels that no row of the op table has: two ops in one, or one op with an argument that makes it cheaper.
 
-use super::{Lane1, Lane2, Lane3, MapFns, fns2, fns3, one, two};
+use super::{Lane1, Lane2, Lane3, MapFns, fns1, fns2, fns3, one, two};
 use crate::level::{Level, leveled};
 
-/// The signature of `maximum` over f32.
-pub(super) const MAXIMUM_F32: u8 = 0;
+/// The signature over f32 of `maximum` and of casts.
+pub(super) const F32: u8 = 0;
+
+/// The casts of f32, by the CPU's own instruction: that truncates, and is asked for nothing but what fits.
+macro_rules! truncating_cast {
+    ($lane:ident $fns:ident $int:ident, $least:literal, $most:literal) => {
+        struct $lane;
+        impl Lane1 for $lane {
+            type A = f32;
+            type O = $int;
+            const PATCHED: bool = false;
+            #[inline(always)]
+            fn lane<const FMA: bool>(x: f32) -> $int {
+                // NaN becomes the least, too.
+                let bounded = if x > $least { x } else { $least };
+                let bounded = if bounded < $most { bounded } else { $most };
+                // SAFETY: it is between the least and the most, which the integer holds.
+                let integer = unsafe { bounded.to_int_unchecked::<$int>() };
+                let saturated = if x > $most { $int::MAX } else { integer };
+                if x.is_nan() { 0 } else { saturated }
+            }
+        }
+
+        /// The kernels of the cast at `level`.
+        pub(super) fn $fns(level: Level) -> MapFns {
+            fns1::<$lane>(level)
+        }
+    };
+}
+// The most is the largest float below the integers' end.
+truncating_cast!(ToI32 to_i32_fns i32, -2_147_483_648.0, 2_147_483_520.0);
+truncating_cast!(ToU32 to_u32_fns u32, 0.0, 4_294_967_040.0);
 
 /// `maximum(a, 0)`: the comparison gives `a` where it is NaN, and the addition makes 0 of -0 as `maximum` does. Two
 /// instructions instead of the four that any two values take: 20 x 256 lanes in 0.41 us instead of 0.52.

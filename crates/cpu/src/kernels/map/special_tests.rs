@@ -36,6 +36,27 @@ fn the_maximum_with_zero_is_the_maximum() {
 }
 
 #[test]
+fn casts_by_the_cpu_are_the_casts() {
+    let ends = [2_147_483_520.0, 2_147_483_648.0, 4_294_967_040.0, 4_294_967_296.0, 1e20, 0.99, 16_777_217.5];
+    let values: Vec<f32> = values().into_iter().chain(ends.into_iter().flat_map(|x: f32| [x, -x])).collect();
+    for level in Level::all() {
+        for (fns, cast) in [
+            (to_i32_fns(level), (|x| breakeven_ir::lane::to_i32(x) as u32) as fn(f32) -> u32),
+            (to_u32_fns(level), breakeven_ir::lane::to_u32),
+        ] {
+            let f = fns.version([false; 3]).expect("a version for lanes exists");
+            let mut got = vec![0u32; values.len()];
+            let a = values.as_ptr().cast();
+            // SAFETY: both slices hold as many lanes as are asked for.
+            unsafe { f(got.as_mut_ptr(), a, a, a, values.len()) };
+            for (&x, got) in values.iter().zip(got) {
+                assert_eq!(got, cast(x), "{x:?} at {}", level.name());
+            }
+        }
+    }
+}
+
+#[test]
 fn a_product_with_a_sum_is_rounded_twice() {
     let values = values();
     let (b, c): (Vec<f32>, Vec<f32>) =
