@@ -56,6 +56,28 @@ fn reductions_of_every_layout() {
     }
 }
 
+/// Rows too short for vectors of their own, many of them side by side: also backwards, of three axes, and with something around
+/// them.
+#[test]
+fn many_short_rows() {
+    let engine = engine();
+    for dtype in DType::ALL {
+        for shape in [&[700, 4][..], &[300, 33], &[530, 55], &[257, 100], &[161, 159], &[3, 300, 37], &[2, 40, 35]] {
+            for x in [smooth(dtype, shape, 3), edgy(dtype, shape, 3)] {
+                let last = shape.len() as isize - 1;
+                let mut pairs: Vec<Option<Pair>> = vec![];
+                for x in [Some(x.clone()), x.flip(&[last]), x.flip(&[0])].into_iter().flatten() {
+                    pairs.extend(ReduceOp::ALL.iter().map(|op| x.reduce(*op, &[last], false)));
+                }
+                check_all(&engine, &format!("rows of {dtype}{shape:?}"), pairs);
+            }
+            let x = smooth(dtype, shape, 4);
+            let around = [x.softmax(-1), x.layer_norm(-1, 1e-5), x.var(&[-1], 1, true), x.mean(&[-1], false)];
+            check_all(&engine, &format!("row ops of {dtype}{shape:?}"), around.into());
+        }
+    }
+}
+
 #[test]
 fn large_reductions_and_scans() {
     let engine = engine();
