@@ -6,9 +6,9 @@
 
 mod emit;
 
-use crate::kernels::reduce::{ReduceFns, row_dot_at};
+use crate::kernels::reduce::{ReduceFns, row_deviation_at, row_dot_at};
 use crate::level::Level;
-use crate::peephole::{Merged, Overlay, byte_loads, factors, is_all_bytes, merged, overlays};
+use crate::peephole::{Deviation, Merged, Overlay, byte_loads, deviations, factors, is_all_bytes, merged, overlays};
 use crate::place::{Bound, Place};
 use crate::program::{Access, Phase, Ptr, Reduction, Step, Target, TileProgram};
 use crate::shape::{Form, LINE, LoopShape};
@@ -61,6 +61,8 @@ struct Lowering<'a> {
     in_place: Vec<Option<u32>>,
     /// The two factors of a reduction that sums products.
     factors: Vec<Option<[Value; 2]>>,
+    /// What a reduction sums the squares of, where nothing keeps it.
+    deviations: Vec<Option<Deviation>>,
     /// The load of a reduction that takes bytes as they lie.
     bytes: Vec<Option<u32>>,
     /// Is everything bytes, which need not become lanes?
@@ -113,7 +115,8 @@ impl TileProgram {
             shape,
         };
         let masks = kernel.body.var_masks(out.shape.inner_mask);
-        let merged = merged(kernel, &out);
+        let deviations = deviations(kernel, &out);
+        let merged = merged(kernel, &out, &deviations);
         let mut taken = vec![false; kernel.body.insts.len()];
         merged.iter().flatten().for_each(|merged| taken[merged.taken as usize] = true);
         let overlays = overlays(kernel, &out);
@@ -128,6 +131,7 @@ impl TileProgram {
             locs: vec![None; kernel.body.insts.len()],
             in_place: vec![None; kernel.body.insts.len()],
             factors: factors(kernel, &out),
+            deviations,
             bytes: byte_loads(kernel, &out),
             all_bytes: is_all_bytes(kernel, &out),
             merged,
@@ -205,12 +209,16 @@ impl Lowering<'_> {
                     let dst = self.ptr(if scalar { Target::Cell } else { Target::Slot });
                     let reduce = self.out.reductions.len() as u32;
                     self.out.reductions.push(Reduction { fns, dst });
-                    let step = match self.factors[v] {
-                        Some([a, b]) => {
+                    let step = match (self.deviations[v], self.factors[v]) {
+                        (Some(Deviation { of: [x, mean], .. }), _) => {
+                            let (a, b) = (self.vector(x, &mut body), self.loc(mean).ptr);
+                            Step::Dot { f: row_deviation_at(self.level), reduce, a, b }
+                        }
+                        (None, Some([a, b])) => {
                             let (a, b) = (self.vector(a, &mut body), self.vector(b, &mut body));
                             Step::Dot { f: row_dot_at(self.level), reduce, a, b }
                         }
-                        None => {
+                        (None, None) => {
                             let src = match bytes {
                                 Some((access, _)) => self.follow(self.out.loads[access as usize].clone(), true),
                                 None => self.vector(arg, &mut body),
@@ -311,7 +319,7 @@ impl Lowering<'_> {
                 && self.phase_of[*arg as usize] == phase
                 && self.bytes[v].is_none()
             {
-                let args = self.factors[v].unwrap_or([*arg; 2]);
+                let args = self.deviations[v].map(|deviation| deviation.of).or(self.factors[v]).unwrap_or([*arg; 2]);
                 args.iter().for_each(|&arg| needed[arg as usize] = true);
             }
         }

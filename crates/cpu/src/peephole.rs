@@ -15,6 +15,8 @@ pub(crate) enum Pair {
     ExpSub,
     /// `a * b + c`, rounded twice as they are apart.
     MulAdd,
+    /// `(a - b) * c`, of a [`Deviation`].
+    SubMul,
 }
 
 /// A value that takes another one in, which nothing else needs.
@@ -27,8 +29,46 @@ pub(crate) struct Merged {
     pub(crate) arity: usize,
 }
 
+/// A sum of squares of what is between a row and its mean: where nothing else needs the differences but what multiplies them by
+/// something that is the same all along, they are made again there, which costs less than to keep them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deviation {
+    /// The difference.
+    difference: Value,
+    /// Of what.
+    pub(crate) of: [Value; 2],
+}
+
+/// The deviations that reductions sum up.
+pub(crate) fn deviations(kernel: &Loops, out: &TileProgram) -> Vec<Option<Deviation>> {
+    let body = &kernel.body;
+    let uses = uses(kernel);
+    let masks = body.var_masks(out.shape.inner_mask);
+    let is_inner = |value: Value| masks[value as usize] & out.shape.inner_mask != 0;
+    let of = |inst: &Inst| {
+        let Inst::Reduce { op: ReduceOp::Sum, arg: square } = *inst else { return None };
+        let Inst::Map { op: Op::Square, args: [difference, ..], .. } = body.insts[square as usize] else { return None };
+        let Inst::Map { op: Op::Sub, args: [x, mean, _], .. } = body.insts[difference as usize] else { return None };
+        let is_multiplied = |inst: &&Inst| match **inst {
+            Inst::Map { op: Op::Mul, args: [a, b, _], .. } => {
+                a == difference && !is_inner(b) || b == difference && !is_inner(a)
+            }
+            _ => false,
+        };
+        let others = body.insts.iter().filter(is_multiplied).count();
+        let fits = out.shape.form == Form::Rows
+            && body.dtypes[difference as usize] == DType::F32
+            && is_inner(x)
+            && !is_inner(mean)
+            && uses[square as usize] == 1
+            && uses[difference as usize] == 1 + others;
+        fits.then_some(Deviation { difference, of: [x, mean] })
+    };
+    body.insts.iter().map(of).collect()
+}
+
 /// The values that take in one that comes just before them: softmax and layer_norm in one pass less each.
-pub(crate) fn merged(kernel: &Loops, out: &TileProgram) -> Vec<Option<Merged>> {
+pub(crate) fn merged(kernel: &Loops, out: &TileProgram, deviations: &[Option<Deviation>]) -> Vec<Option<Merged>> {
     let body = &kernel.body;
     let uses = uses(kernel);
     let masks = body.var_masks(out.shape.inner_mask);
@@ -47,6 +87,13 @@ pub(crate) fn merged(kernel: &Loops, out: &TileProgram) -> Vec<Option<Merged>> {
                 }
                 _ => None,
             },
+            Op::Mul if body.dtypes[v] == DType::F32 => deviations.iter().flatten().find_map(|deviation| {
+                let taken = deviation.difference;
+                let other = if args[0] == taken { args[1] } else { args[0] };
+                let [x, mean] = deviation.of;
+                let merged = Merged { pair: Pair::SubMul, taken, args: [x, mean, other], arity: 3 };
+                args[..2].contains(&taken).then_some(merged)
+            }),
             Op::Add if body.dtypes[v] == DType::F32 => {
                 [(args[0], args[1]), (args[1], args[0])].into_iter().find_map(|(product, other)| {
                     let Inst::Map { op: Op::Mul, args: [a, b, _], .. } = body.insts[product as usize] else {

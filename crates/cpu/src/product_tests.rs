@@ -121,7 +121,7 @@ fn threads_change_no_bit_of_a_random_product() -> Outcome {
 }
 
 /// On one thread a product below the size from which GEMM cuts to the caches is as fast as a smaller one: it was 1.7 times slower.
-/// The fastest of some turns, because the machine may be busy.
+/// The fastest of some turns, of more if the machine is busy.
 #[test]
 fn products_below_the_blocked_size_keep_their_rate() -> Outcome {
     let pool = Pool::new(1)?;
@@ -133,7 +133,11 @@ fn products_below_the_blocked_size_keep_their_rate() -> Outcome {
     };
     let sides = [of(480)?, of(960)?];
     let mut fastest = [f64::INFINITY; 2];
-    for _ in 0..8 {
+    let slower = |fastest: &[f64; 2]| fastest[1] / fastest[0] / 8.0;
+    for turn in 0..60 {
+        if turn >= 8 && slower(&fastest) < 1.4 {
+            break;
+        }
         for ((plan, inputs), fastest) in sides.iter().zip(&mut fastest) {
             let [Kernel::Contract(contract)] = &plan.kernels[..] else { return Err("it is no product".into()) };
             let product = Product::new(plan, contract, Level::detect());
@@ -143,7 +147,7 @@ fn products_below_the_blocked_size_keep_their_rate() -> Outcome {
             *fastest = fastest.min(start.elapsed().as_secs_f64());
         }
     }
-    let slower = fastest[1] / fastest[0] / 8.0;
+    let slower = slower(&fastest);
     assert!(slower < 1.4, "a multiply-add of 960 x 960 takes {slower:.2} of one of 480 x 480");
     Ok(())
 }

@@ -11,16 +11,20 @@ use super::reduce::{Acc, DotFn, lane};
 use super::rows::{BLOCK, LANES, sum_wide};
 use crate::level::{Level, leveled};
 
-/// The sum of products without a slot between: as a row's sum, in blocks that meet in f64.
+/// The sum of products without a slot between: as a row's sum, in blocks that meet in f64. Or, of a row and its mean, the sum of
+/// squares of what is between them, which variances are made of.
 ///
 /// # Safety
-/// See [`DotFn`].
+/// See [`DotFn`]; a mean is one lane.
 #[inline(always)]
-unsafe fn row_dot<const FMA: bool>(a: *const u32, b: *const u32, n: usize, acc: *mut Acc) {
+unsafe fn row_dot<const FMA: bool, const MEAN: bool>(a: *const u32, b: *const u32, n: usize, acc: *mut Acc) {
     #[inline(always)]
     fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
         if FMA { a.mul_add(b, c) } else { a * b + c }
     }
+    // SAFETY: both have at least one lane, if there are any.
+    let mean = if MEAN && n > 0 { unsafe { lane::<f32>(b, 0) } } else { 0.0 };
+    let factors = |x: f32, y: f32| if MEAN { (x - mean, x - mean) } else { (x, y) };
     let mut total = 0.0;
     let mut at = 0;
     while at < n {
@@ -33,17 +37,20 @@ unsafe fn row_dot<const FMA: bool>(a: *const u32, b: *const u32, n: usize, acc: 
             let (x, y) = unsafe {
                 let read = |src: *const u32| src.add(at + k).cast::<[f32; LANES]>().read_unaligned();
                 let x = read(a);
-                // Squares, which variances are made of, are read once.
-                (x, if a == b { x } else { read(b) })
+                // Squares are read once.
+                (x, if MEAN || a == b { x } else { read(b) })
             };
             for l in 0..LANES {
-                lanes[l] = fma::<FMA>(x[l], y[l], lanes[l]);
+                let (x, y) = factors(x[l], y[l]);
+                lanes[l] = fma::<FMA>(x, y, lanes[l]);
             }
             k += LANES;
         }
         for l in 0..len - whole {
+            let other = if MEAN { a } else { b };
             // SAFETY: `at + whole + l < n`.
-            let (x, y) = unsafe { (lane::<f32>(a, at + whole + l), lane::<f32>(b, at + whole + l)) };
+            let (x, y) = unsafe { (lane::<f32>(a, at + whole + l), lane::<f32>(other, at + whole + l)) };
+            let (x, y) = factors(x, y);
             lanes[l] = fma::<FMA>(x, y, lanes[l]);
         }
         total += sum_wide(&lanes);
@@ -53,7 +60,7 @@ unsafe fn row_dot<const FMA: bool>(a: *const u32, b: *const u32, n: usize, acc: 
     unsafe { (*acc).wide += total };
 }
 
-leveled! { fn row_dot_as_it_lies_at<;>(a: *const u32, b: *const u32, n: usize, acc: *mut Acc) => row_dot }
+leveled! { fn row_dot_as_it_lies_at<; const MEAN: bool>(a: *const u32, b: *const u32, n: usize, acc: *mut Acc) => row_dot }
 
 /// The sum of products of two vectors.
 pub(crate) fn row_dot_at(level: Level) -> DotFn {
@@ -61,6 +68,11 @@ pub(crate) fn row_dot_at(level: Level) -> DotFn {
         // A level is only ever given out by `Level::all`, which has asked the CPU: so this may be called.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => lines::row_dot,
-        level => row_dot_as_it_lies_at(level),
+        level => row_dot_as_it_lies_at::<false>(level),
     }
+}
+
+/// The sum of squares of what is between a vector and its mean, which is one lane: the bits of the sum of products of the differences.
+pub(crate) fn row_deviation_at(level: Level) -> DotFn {
+    row_dot_as_it_lies_at::<true>(level)
 }

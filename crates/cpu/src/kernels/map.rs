@@ -2,7 +2,7 @@
 
 mod special;
 
-pub(crate) use special::{exp_sub_fns, mul_add_fns};
+pub(crate) use special::{exp_sub_fns, mul_add_fns, sub_mul_fns};
 
 use super::copy_some;
 use crate::level::{Level, leveled};

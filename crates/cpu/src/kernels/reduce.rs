@@ -3,7 +3,7 @@
 
 use super::bytes::{col_bytes_at, row_bytes_at};
 use super::columns::{col_arg_at, col_fold_at, col_prod_at, col_sum_at, col_sum_rows_at};
-pub(crate) use super::dot::row_dot_at;
+pub(crate) use super::dot::{row_deviation_at, row_dot_at};
 use super::rows::{row_arg_at, row_fold_at, row_prod_at, row_sum_at};
 use crate::level::Level;
 use breakeven_ir::lane::{maximum, minimum};

@@ -7,7 +7,7 @@
 use super::{Loc, Lowering};
 use crate::kernels::across::across_at;
 use crate::kernels::bytes::{logic_fn, narrow_at, widen_at};
-use crate::kernels::map::{exp_sub_fns, map_fns, mul_add_fns, splat_at};
+use crate::kernels::map::{exp_sub_fns, map_fns, mul_add_fns, splat_at, sub_mul_fns};
 use crate::kernels::scan::ScanFns;
 use crate::peephole::Pair;
 use crate::place::{Bound, Place};
@@ -44,7 +44,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn loc(&self, v: Value) -> Loc {
+    pub(super) fn loc(&self, v: Value) -> Loc {
         self.locs[v as usize].expect("arguments are emitted before their users")
     }
 
@@ -241,6 +241,7 @@ impl Lowering<'_> {
                 let fns = match self.merged[v].map(|merged| merged.pair) {
                     Some(Pair::ExpSub) => exp_sub_fns(level),
                     Some(Pair::MulAdd) => mul_add_fns(level),
+                    Some(Pair::SubMul) => sub_mul_fns(level),
                     None => map_fns(op, signature, level),
                 };
                 let mut scalars = [false; 3];

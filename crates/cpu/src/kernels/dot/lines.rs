@@ -79,7 +79,7 @@ pub(super) unsafe fn row_dot(a: *const u32, b: *const u32, n: usize, acc: *mut A
     let begins = a as usize | b as usize;
     if n < LANES + LINE || !begins.is_multiple_of(4) || begins.is_multiple_of(64) {
         // SAFETY: passed on; this function's caller has AVX-512.
-        return unsafe { row_dot_as_it_lies_at(Level::Avx512)(a, b, n, acc) };
+        return unsafe { row_dot_as_it_lies_at::<false>(Level::Avx512)(a, b, n, acc) };
     }
     let (a, b) = (a.cast::<f32>(), b.cast::<f32>());
     // SAFETY: the rows are aligned to elements and longer than a line.
@@ -139,11 +139,11 @@ mod tests {
         for n in [0, 1, 16, 63, 64, 79, 80, 81, 1000, 4095, 4096, 4097, 4111, 4112, 4113, 4176, 8192, 8900] {
             for (i, j) in (0..17).flat_map(|i| [(i, 0), (i, 3), (i, i)]) {
                 let (a, b) = (a[i..].as_ptr(), b[j..].as_ptr());
-                let expected = dot(row_dot_as_it_lies_at(Level::Avx2), a, b, n);
+                let expected = dot(row_dot_as_it_lies_at::<false>(Level::Avx2), a, b, n);
                 assert_eq!(dot(row_dot, a, b, n), expected, "{n} elements at {i} and {j}");
                 // In the middle of an element: other values, but the same for both.
                 let (a, b) = (a.wrapping_byte_add(1), b.wrapping_byte_add(2));
-                let expected = dot(row_dot_as_it_lies_at(Level::Avx2), a, b, n);
+                let expected = dot(row_dot_as_it_lies_at::<false>(Level::Avx2), a, b, n);
                 assert_eq!(dot(row_dot, a, b, n), expected, "{n} elements across {i} and {j}");
             }
         }

@@ -112,6 +112,24 @@ pub(crate) fn mul_add_fns(level: Level) -> MapFns {
     fns3::<MulAdd>(level)
 }
 
+/// `(a - b) * c`, each rounded, in one pass: a row without its mean, by its deviation.
+struct SubMul;
+impl Lane3 for SubMul {
+    type A = f32;
+    type B = f32;
+    type C = f32;
+    type O = f32;
+    #[inline(always)]
+    fn lane<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
+        (a - b) * c
+    }
+}
+
+/// The kernels of `(a - b) * c` at `level`.
+pub(crate) fn sub_mul_fns(level: Level) -> MapFns {
+    fns3::<SubMul>(level)
+}
+
 #[cfg(test)]
 #[path = "special_tests.rs"]
 mod tests;
