@@ -45,7 +45,9 @@ impl Frame<'_> {
         let program = self.program;
         let shape = &program.shape;
         let lane = shape.first_lane();
-        let (Some(along), Some(extent)) = (shape.last_turn(), shape.turns().last()) else { return };
+        let (Some(along), Some(extent)) = (shape.last_turn(), shape.turns().last()) else {
+            unreachable!("what is read across the lanes has a loop along which it lies")
+        };
         let (around, now) = if shape.form == Form::Columns { (self.row, self.position) } else { (0, self.row) };
         let forward = load.place.coefficients[along] > 0;
         // SAFETY: see the impl; the load has every element of the loops and lanes, so those of the next rows, too.

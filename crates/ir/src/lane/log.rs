@@ -62,6 +62,20 @@ fn limits(x: f32, finite: f32) -> f32 {
     if (x > 0.0) & (x < f32::INFINITY) { finite } else { beyond }
 }
 
+/// Is it neither zero nor subnormal, negative, infinite or NaN? These are what most functions are called with.
+#[inline(always)]
+pub fn is_positive_normal(x: f32) -> bool {
+    const LEAST: u32 = f32::MIN_POSITIVE.to_bits();
+    x.to_bits().wrapping_sub(LEAST) < f32::INFINITY.to_bits() - LEAST
+}
+
+/// [`log`] of positive normal numbers, to the bit.
+#[inline(always)]
+pub fn log_normal<const FMA: bool>(x: f32) -> f32 {
+    let (f, e) = split(x);
+    compose::<FMA>(f, e as f32)
+}
+
 /// The natural logarithm: -inf at +-0, NaN below.
 #[inline(always)]
 pub fn log<const FMA: bool>(x: f32) -> f32 {
@@ -69,15 +83,28 @@ pub fn log<const FMA: bool>(x: f32) -> f32 {
     limits(x, compose::<FMA>(f, e))
 }
 
+/// `e + log2(1 + f)`.
+#[inline(always)]
+fn compose2<const FMA: bool>(f: f32, e: f32) -> f32 {
+    /// log2(e) - 1: with it, f enters the sum unrounded (Cephes' form).
+    const LOG2_E_M1: f32 = 0.442_695_04;
+    let tail = ln_1p_tail::<FMA>(f);
+    let small = mad::<FMA>(tail, LOG2_E_M1, f * LOG2_E_M1) + tail;
+    (small + f) + e
+}
+
+/// [`log2`] of positive normal numbers, to the bit.
+#[inline(always)]
+pub fn log2_normal<const FMA: bool>(x: f32) -> f32 {
+    let (f, e) = split(x);
+    compose2::<FMA>(f, e as f32)
+}
+
 /// The logarithm to base 2; exact at powers of two.
 #[inline(always)]
 pub fn log2<const FMA: bool>(x: f32) -> f32 {
-    /// log2(e) - 1: with it, f enters the sum unrounded (Cephes' form).
-    const LOG2_E_M1: f32 = 0.442_695_04;
     let (f, e) = split_any(x);
-    let tail = ln_1p_tail::<FMA>(f);
-    let small = mad::<FMA>(tail, LOG2_E_M1, f * LOG2_E_M1) + tail;
-    limits(x, (small + f) + e)
+    limits(x, compose2::<FMA>(f, e))
 }
 
 /// `ln(1 + x)`, accurate near zero, where `log(1 + x)` would lose x's digits: -inf at -1, NaN below.

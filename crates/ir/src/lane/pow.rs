@@ -2,7 +2,7 @@
 //!
 //! f64 because y multiplies the logarithm's error: `x^y` near the top of f32's range would need log2 to 2^-32.
 
-use super::log::split_any;
+use super::log::{split, split_any};
 use super::round::round;
 use super::{ROUNDER64, mad64};
 
@@ -41,6 +41,23 @@ fn exp2_wide<const FMA: bool>(z: f64) -> f64 {
     p * f64::from_bits(rounded.to_bits().wrapping_add(1023) << 52)
 }
 
+/// `2^(y log)`.
+#[inline(always)]
+fn power<const FMA: bool>(log: f64, y: f32) -> f32 {
+    // Outside +-200 the f32 is infinite or zero anyway, and the exponent stays a normal f64's.
+    let z = log * f64::from(y);
+    let z = if z > 200.0 { 200.0 } else { z };
+    let z = if z < -200.0 { -200.0 } else { z };
+    exp2_wide::<FMA>(z) as f32
+}
+
+/// [`pow`] of a positive normal x and a finite y, to the bit.
+#[inline(always)]
+pub fn pow_normal<const FMA: bool>(x: f32, y: f32) -> f32 {
+    let (f, e) = split(x);
+    power::<FMA>(log2_wide::<FMA>(f, e as f32), y)
+}
+
 /// `x^y` with the special cases of C99 (and so of numpy): `x^0` and `1^y` are 1 even for NaN, a negative x
 /// gives NaN for a finite y that is no integer and keeps its sign for an odd one, `(-1)^(+-inf)` is 1.
 #[inline(always)]
@@ -50,12 +67,7 @@ pub fn pow<const FMA: bool>(x: f32, y: f32) -> f32 {
     let log = log2_wide::<FMA>(f, e);
     let log = if magnitude == 0.0 { f64::NEG_INFINITY } else { log };
     let log = if magnitude < f32::INFINITY { log } else { f64::from(magnitude) };
-
-    // Outside +-200 the f32 is infinite or zero anyway, and the exponent stays a normal f64's.
-    let z = log * f64::from(y);
-    let z = if z > 200.0 { 200.0 } else { z };
-    let z = if z < -200.0 { -200.0 } else { z };
-    let power = exp2_wide::<FMA>(z) as f32;
+    let power = power::<FMA>(log, y);
 
     // From 2^24 on, every f32 is an even integer; so is infinity, as C99 has it.
     let integer = round::<FMA>(y) == y;

@@ -36,6 +36,64 @@ macro_rules! truncating_cast {
 truncating_cast!(ToI32 to_i32_fns i32, -2_147_483_648.0, 2_147_483_520.0);
 truncating_cast!(ToU32 to_u32_fns u32, 0.0, 4_294_967_040.0);
 
+/// The logarithms without what zeros, subnormals and the like ask for, where a chunk has none of them.
+macro_rules! quick_logarithm {
+    ($lane:ident $fns:ident $whole:ident $quick:ident) => {
+        struct $lane;
+        impl Lane1 for $lane {
+            type A = f32;
+            type O = f32;
+            const PATCHED: bool = false;
+            const QUICK: bool = true;
+            #[inline(always)]
+            fn lane<const FMA: bool>(x: f32) -> f32 {
+                breakeven_ir::lane::$whole::<FMA>(x)
+            }
+            #[inline(always)]
+            fn is_common(x: f32) -> bool {
+                breakeven_ir::lane::is_positive_normal(x)
+            }
+            #[inline(always)]
+            fn quick<const FMA: bool>(x: f32) -> f32 {
+                breakeven_ir::lane::$quick::<FMA>(x)
+            }
+        }
+
+        /// The kernels of the logarithm at `level`.
+        pub(super) fn $fns(level: Level) -> MapFns {
+            fns1::<$lane>(level)
+        }
+    };
+}
+quick_logarithm!(Log log_fns log log_normal);
+quick_logarithm!(Log2 log2_fns log2 log2_normal);
+
+/// The same of powers.
+struct Pow;
+impl Lane2 for Pow {
+    type A = f32;
+    type B = f32;
+    type O = f32;
+    const QUICK: bool = true;
+    #[inline(always)]
+    fn lane<const FMA: bool>(x: f32, y: f32) -> f32 {
+        breakeven_ir::lane::pow::<FMA>(x, y)
+    }
+    #[inline(always)]
+    fn is_common(x: f32, y: f32) -> bool {
+        breakeven_ir::lane::is_positive_normal(x) & (y.abs() < f32::INFINITY)
+    }
+    #[inline(always)]
+    fn quick<const FMA: bool>(x: f32, y: f32) -> f32 {
+        breakeven_ir::lane::pow_normal::<FMA>(x, y)
+    }
+}
+
+/// The kernels of powers at `level`.
+pub(super) fn pow_fns(level: Level) -> MapFns {
+    fns2::<Pow>(level)
+}
+
 /// `maximum(a, 0)`: the comparison gives `a` where it is NaN, and the addition makes 0 of -0 as `maximum` does. Two
 /// instructions instead of the four that any two values take: 20 x 256 lanes in 0.41 us instead of 0.52.
 struct Relu;

@@ -56,6 +56,36 @@ fn casts_by_the_cpu_are_the_casts() {
     }
 }
 
+/// With and without a rare one in the chunk.
+#[test]
+fn quick_logarithms_and_powers_are_the_whole_ones() {
+    use breakeven_ir::lane::{log, log2, pow};
+    let common = [f32::MIN_POSITIVE, 1e-30, 0.3, 0.999_999_94, 1.0, 1.000_000_1, 2.0, 77.7, 1e30, f32::MAX];
+    let rare = values();
+    let exponents = [0.0, -0.0, 1.0, 0.5, -3.0, 2.5, 1e-20, 1e20, -1e20, 7.0];
+    for level in Level::all() {
+        let fused = level != Level::Portable;
+        for rest in [0, 1, rare.len()] {
+            let x: Vec<f32> = common.into_iter().cycle().take(200).chain(rare[..rest].iter().copied()).collect();
+            let y: Vec<f32> = exponents.into_iter().cycle().skip(3).take(x.len()).collect();
+            let run = |fns: MapFns, lane: &dyn Fn(f32, f32) -> f32| {
+                let f = fns.version([false; 3]).expect("a version for lanes exists");
+                let mut got = vec![0u32; x.len()];
+                // SAFETY: every slice holds as many lanes as are asked for.
+                unsafe { f(got.as_mut_ptr(), x.as_ptr().cast(), y.as_ptr().cast(), x.as_ptr().cast(), x.len()) };
+                for ((&x, &y), got) in x.iter().zip(&y).zip(got) {
+                    let (expected, got) = (lane(x, y), f32::from_bits(got));
+                    let same = expected.to_bits() == got.to_bits() || (expected.is_nan() && got.is_nan());
+                    assert!(same, "of {x:?} and {y:?} {expected:?}, not {got:?}, at {}", level.name());
+                }
+            };
+            run(log_fns(level), &|x, _| if fused { log::<true>(x) } else { log::<false>(x) });
+            run(log2_fns(level), &|x, _| if fused { log2::<true>(x) } else { log2::<false>(x) });
+            run(pow_fns(level), &|x, y| if fused { pow::<true>(x, y) } else { pow::<false>(x, y) });
+        }
+    }
+}
+
 #[test]
 fn a_product_with_a_sum_is_rounded_twice() {
     let values = values();
