@@ -30,7 +30,7 @@ fn a_future_is_woken_or_finds_the_value() {
     struct Count(std::sync::atomic::AtomicUsize);
     impl Wake for Count {
         fn wake(self: std::sync::Arc<Self>) {
-            self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            self.0.fetch_add(1, Ordering::SeqCst);
         }
     }
     loom::model(|| {
@@ -45,7 +45,7 @@ fn a_future_is_woken_or_finds_the_value() {
         let waker = Waker::from(count.clone());
         let polled = place.poll(&Context::from_waker(&waker), |value| value.take());
         thread.join().unwrap();
-        let woken = count.0.load(std::sync::atomic::Ordering::SeqCst);
+        let woken = count.0.load(Ordering::SeqCst);
         match polled {
             Poll::Ready(value) => assert_eq!((value, woken), (Some(7), 0)),
             Poll::Pending => assert_eq!(woken, 1),

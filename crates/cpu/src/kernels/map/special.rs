@@ -152,40 +152,34 @@ pub(crate) fn exp_sub_fns(level: Level) -> MapFns {
     fns2::<ExpSub>(level)
 }
 
-/// `a * b + c`, each rounded, in one pass: a factor and a shift after layer_norm.
-struct MulAdd;
-impl Lane3 for MulAdd {
-    type A = f32;
-    type B = f32;
-    type C = f32;
-    type O = f32;
-    #[inline(always)]
-    fn lane<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
-        a * b + c
-    }
-}
+/// Two ops of three f32 in one pass, each rounded.
+macro_rules! two_ops {
+    ($(#[$doc:meta])* $lane:ident $fns:ident |$a:ident, $b:ident, $c:ident| $value:expr) => {
+        struct $lane;
+        impl Lane3 for $lane {
+            type A = f32;
+            type B = f32;
+            type C = f32;
+            type O = f32;
+            #[inline(always)]
+            fn lane<const FMA: bool>($a: f32, $b: f32, $c: f32) -> f32 {
+                $value
+            }
+        }
 
-/// The kernels of `a * b + c` at `level`.
-pub(crate) fn mul_add_fns(level: Level) -> MapFns {
-    fns3::<MulAdd>(level)
+        $(#[$doc])*
+        pub(crate) fn $fns(level: Level) -> MapFns {
+            fns3::<$lane>(level)
+        }
+    };
 }
-
-/// `(a - b) * c`, each rounded, in one pass: a row without its mean, by its deviation.
-struct SubMul;
-impl Lane3 for SubMul {
-    type A = f32;
-    type B = f32;
-    type C = f32;
-    type O = f32;
-    #[inline(always)]
-    fn lane<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
-        (a - b) * c
-    }
+two_ops! {
+    /// The kernels of `a * b + c` at `level`: a factor and a shift after layer_norm.
+    MulAdd mul_add_fns |a, b, c| a * b + c
 }
-
-/// The kernels of `(a - b) * c` at `level`.
-pub(crate) fn sub_mul_fns(level: Level) -> MapFns {
-    fns3::<SubMul>(level)
+two_ops! {
+    /// The kernels of `(a - b) * c` at `level`: a row without its mean, by its deviation.
+    SubMul sub_mul_fns |a, b, c| (a - b) * c
 }
 
 #[cfg(test)]
