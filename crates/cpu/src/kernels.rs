@@ -10,6 +10,8 @@ pub(crate) mod bytes;
 pub(crate) mod columns;
 pub(crate) mod contract;
 mod dot;
+#[cfg(target_arch = "x86_64")]
+mod lines;
 pub(crate) mod map;
 pub(crate) mod reduce;
 mod rows;

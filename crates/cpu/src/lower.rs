@@ -13,6 +13,7 @@ use crate::place::{Bound, Place};
 use crate::program::{Access, Phase, Ptr, Reduction, Step, Target, TileProgram};
 use crate::shape::{Form, LINE, LoopShape};
 use crate::slots;
+use crate::stream::copy_at;
 use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::{Loops, Plan, Store};
 
@@ -108,7 +109,7 @@ impl TileProgram {
             inner: vec![],
             reductions: vec![],
             scans: vec![],
-            stream: manner == Manner::Streamed,
+            stream: (manner == Manner::Streamed).then(|| copy_at(level)),
             across: false,
             strips: 0,
             estimate_ps: 0,

@@ -210,7 +210,7 @@ pub(crate) fn is_all_bytes(kernel: &Loops, out: &TileProgram) -> bool {
         _ => false,
     };
     out.shape.form == Form::Map
-        && !out.stream
+        && out.stream.is_none()
         && body.dtypes.iter().all(|dtype| *dtype == DType::Bool)
         && body.insts.iter().all(is_logic)
         && out.loads.iter().chain(&out.stores).all(is_bytes)

@@ -8,6 +8,7 @@ use crate::kernels::reduce::{DotFn, ReduceFns};
 use crate::kernels::scan::ScanFns;
 use crate::place::{Bound, Place};
 use crate::shape::LoopShape;
+use crate::stream::CopyFn;
 use breakeven_ir::Scalar;
 
 /// The number of an entry in a program's pointer table.
@@ -162,8 +163,8 @@ pub(crate) struct TileProgram {
     pub(crate) inner: Vec<Follow>,
     pub(crate) reductions: Vec<Reduction>,
     pub(crate) scans: Vec<ScanFns>,
-    /// Non-temporal stores.
-    pub(crate) stream: bool,
+    /// How results go past the caches, if they do.
+    pub(crate) stream: Option<CopyFn>,
     /// Something is read across the lanes, and its cache lines serve many turns. (Of a map, rows are walked inside, tiles outside.)
     pub(crate) across: bool,
     /// Strips of what is read across rows (see `tile`).

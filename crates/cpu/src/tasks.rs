@@ -99,7 +99,7 @@ impl Straight {
     /// `program` as calls, if it is no more than that; it is the only kernel of a plan without scratch.
     pub(crate) fn new(program: &TileProgram, layout: &TaskLayout) -> Option<Straight> {
         let single = program.loop_count == 1 && program.tiles_per_row == 1 && program.phases.is_empty();
-        if !single || program.stream {
+        if !single || program.stream.is_some() {
             return None;
         }
         let origin = vec![0; program.shape.count()];

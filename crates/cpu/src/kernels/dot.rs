@@ -1,14 +1,11 @@
 //! The sum of products of two rows, which are multiplied while they are summed.
 //!
-//! On AVX-512 the rows are read in whole cache lines: two rows of a caller rarely begin on one, and a 64-byte load that
-//! lies across two lines costs two. Every lane gets the elements that it gets without, so that results are the same to
-//! the bit wherever the rows lie.
+//! On AVX-512 the rows are read in whole cache lines (`lines`), with the same bits.
 
 #[cfg(target_arch = "x86_64")]
-mod lines;
-
+use super::lines;
 use super::reduce::{Acc, DotFn, lane};
-use super::rows::{BLOCK, LANES, sum_wide};
+use super::rows::{BLOCK, LANES, last_lanes, sum_wide};
 use crate::level::{Level, leveled};
 
 /// The sum of products without a slot between: as a row's sum, in blocks that meet in f64. Or, of a row and its mean, the sum of
@@ -46,12 +43,18 @@ unsafe fn row_dot<const FMA: bool, const MEAN: bool>(a: *const u32, b: *const u3
             }
             k += LANES;
         }
-        for l in 0..len - whole {
-            let other = if MEAN { a } else { b };
-            // SAFETY: `at + whole + l < n`.
-            let (x, y) = unsafe { (lane::<f32>(a, at + whole + l), lane::<f32>(other, at + whole + l)) };
-            let (x, y) = factors(x, y);
-            lanes[l] = fma::<FMA>(x, y, lanes[l]);
+        if whole < len {
+            // SAFETY: these are the lanes of the block from `whole` on.
+            let (x, y) = unsafe {
+                let read = |src: *const u32| last_lanes(src.add(at + whole), len - whole, 0);
+                (read(a), read(if MEAN { a } else { b }))
+            };
+            for l in 0..LANES {
+                let (x, y) = factors(f32::from_bits(x[l]), f32::from_bits(y[l]));
+                let sum = fma::<FMA>(x, y, lanes[l]);
+                // No `lanes[..rest]`: lanes whose number the compiler does not know would go through the stack in every block.
+                lanes[l] = if l < len - whole { sum } else { lanes[l] };
+            }
         }
         total += sum_wide(&lanes);
         at += len;
@@ -74,5 +77,10 @@ pub(crate) fn row_dot_at(level: Level) -> DotFn {
 
 /// The sum of squares of what is between a vector and its mean, which is one lane: the bits of the sum of products of the differences.
 pub(crate) fn row_deviation_at(level: Level) -> DotFn {
-    row_dot_as_it_lies_at::<true>(level)
+    match level {
+        // As above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => lines::row_deviation,
+        level => row_dot_as_it_lies_at::<true>(level),
+    }
 }

@@ -5,7 +5,7 @@
 //! threads.
 
 use super::copy_some;
-use super::reduce::{Acc, Better, Fold, lane};
+use super::reduce::{Acc, Better, Fold, RowFn, lane};
 use crate::level::{Level, leveled};
 use breakeven_ir::LaneBits;
 
@@ -19,7 +19,7 @@ pub(super) const BLOCK: usize = 4096;
 /// # Safety
 /// `src` points to `n` readable lanes.
 #[inline(always)]
-unsafe fn last_lanes(src: *const u32, n: usize, rest: u32) -> [u32; LANES] {
+pub(super) unsafe fn last_lanes(src: *const u32, n: usize, rest: u32) -> [u32; LANES] {
     let mut lanes = [rest; LANES];
     // SAFETY: the caller's lanes, which are fewer.
     unsafe { copy_some(lanes.as_mut_ptr(), src, n) };
@@ -188,6 +188,16 @@ unsafe fn row_arg<const FMA: bool, B: Better>(src: *const u32, n: usize, acc: *m
 }
 
 leveled! { fn row_fold_at<F: Fold;>(src: *const u32, n: usize, acc: *mut Acc, first: usize) => row_fold }
-leveled! { fn row_sum_at<;>(src: *const u32, n: usize, acc: *mut Acc, first: usize) => row_sum }
+leveled! { fn row_sum_as_it_lies_at<;>(src: *const u32, n: usize, acc: *mut Acc, first: usize) => row_sum }
 leveled! { fn row_prod_at<;>(src: *const u32, n: usize, acc: *mut Acc, first: usize) => row_prod }
 leveled! { fn row_arg_at<B: Better;>(src: *const u32, n: usize, acc: *mut Acc, first: usize) => row_arg }
+
+/// The sum of a row of f32.
+pub(crate) fn row_sum_at(level: Level) -> RowFn {
+    match level {
+        // A level is only ever given out by `Level::all`, which has asked the CPU: so this may be called.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => super::lines::row_sum,
+        level => row_sum_as_it_lies_at(level),
+    }
+}

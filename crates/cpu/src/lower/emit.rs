@@ -76,7 +76,7 @@ impl Lowering<'_> {
         if scalar {
             return self.ptr(Target::Cell);
         }
-        if !self.out.stream {
+        if self.out.stream.is_none() {
             let fits = |s: &Store| s.value as usize == v && self.store_is_inner(s) == self.is_inner(v);
             let place = self.kernel.stores.iter().position(fits);
             if let Some(number) = place {

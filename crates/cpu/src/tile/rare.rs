@@ -5,7 +5,6 @@ use super::Frame;
 use crate::fill::{self, Lanes, Positions};
 use crate::program::{Access, Step};
 use crate::shape::Form;
-use crate::stream;
 use std::sync::atomic::Ordering;
 
 /// As for the other methods: the frame's pointers are valid, and the buffers are the plan's.
@@ -53,9 +52,10 @@ impl Frame<'_> {
                 Step::Store { store, src, scalar } => {
                     let access = &program.stores[*store as usize];
                     let (base, src) = (self.run.buffers.base(access.buffer), self.ptr(*src));
-                    if program.stream && !scalar && access.width == 4 && program.contiguous(&access.place) {
+                    let lies_in_lanes = !scalar && access.width == 4 && program.contiguous(&access.place);
+                    if let Some(copy) = program.stream.filter(|_| lies_in_lanes) {
                         let at = access.place.at(&self.point[..program.shape.count()]) as usize;
-                        stream::copy(base.cast::<u32>().add(at), src, self.n);
+                        copy(base.cast::<u32>().add(at), src, self.n);
                     } else if *scalar && access.width == 4 && self.stores_one(access) {
                         let at = access.place.at(&self.point[..program.shape.count()]) as usize;
                         base.cast::<u32>().add(at).write_unaligned(src.read_unaligned());
