@@ -58,4 +58,5 @@ pub use shares::apportion;
 pub use span::{Entered, Traced, enter, in_span};
 pub use stages::StageRow;
 pub use thread::Joined;
+pub(crate) use thread::is_joined;
 pub(crate) use watch::{Waited, Watch, mark, note_job};

@@ -15,6 +15,7 @@ mod job;
 mod lanes;
 mod place;
 mod pool;
+mod ring;
 mod run;
 mod seat;
 mod share;
@@ -25,6 +26,7 @@ mod ticket;
 mod timer;
 
 pub(crate) use carry::allocate;
+pub(crate) use command::one_device;
 pub use command::{Command, Kernel, Memory};
 pub use config::QueueConfig;
 pub use events::{Event, Events};
@@ -38,11 +40,11 @@ use crate::engine::Shared;
 use crate::error::{Error, Result};
 use crate::router::DEVICES;
 use bell::Bell;
-use crossbeam_queue::ArrayQueue;
 use crossbeam_utils::CachePadded;
 use events::Subscribers;
 use lanes::Lanes;
-use pool::{Pool, TaskRef};
+use pool::TaskRef;
+use ring::Ring;
 use seat::Seat;
 use stats::Counters;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -53,10 +55,6 @@ use sync::{Mutex, lock};
 use ticket::Task;
 use timer::Timer;
 
-/// This bit of the number of the last job says that no more are taken: one step decides whether a job is among those that
-/// the end of the queue waits for.
-const CLOSED: u64 = 1 << 63;
-
 /// Of so many jobs one is timed while nobody asks for all of them: reading the clock is a quarter of a submission.
 pub(crate) const SAMPLE: u64 = 8;
 
@@ -64,21 +62,17 @@ pub(crate) const SAMPLE: u64 = 8;
 pub(crate) struct Core {
     pub(crate) engine: Arc<Shared>,
     pub(crate) config: QueueConfig,
-    /// What was submitted and not looked at yet. Pushing can't fail: room is reserved first.
-    intake: ArrayQueue<TaskRef>,
+    /// What was submitted and not looked at yet. One step decides whether a job is among those that the end of the queue waits
+    /// for. A device's workers sleep at a door of their own: waking one that can't do a job takes 20 us of the core that
+    /// somebody else needs.
+    intake: Ring<Arc<Task>, DEVICES>,
     pub(crate) state: Mutex<State>,
-    /// Jobs submitted so far: the number of the last one, and [`CLOSED`]. Apart from what workers write: each would wait for the other's
-    /// cache line.
-    submitted: CachePadded<AtomicU64>,
     /// Jobs that have left the queue for a worker, or because they were answered in it.
     taken: CachePadded<AtomicU64>,
     /// Jobs that nobody has anything to do with any more.
     done: CachePadded<AtomicU64>,
     /// Jobs that have come back, and other reasons to look again.
-    changes: AtomicU64,
-    /// Each device's is rung when there is something to do for it: waking a worker that can't do it takes 20 us of the core that
-    /// somebody else needs.
-    work: [Bell; DEVICES],
+    changes: CachePadded<AtomicU64>,
     /// Rung when there is room.
     room: Bell,
     /// Rung when a job is done.
@@ -93,11 +87,10 @@ pub(crate) struct Core {
     /// Have devices that became known later been added?
     extended: AtomicBool,
     /// Is somebody awake, waiting for work?
-    watch: AtomicBool,
+    watch: CachePadded<AtomicBool>,
     pressed: AtomicBool,
     pub(crate) counters: CachePadded<Counters>,
     events: Subscribers,
-    pool: Arc<Pool>,
     timer: Timer,
     timer_started: OnceLock<()>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -152,17 +145,14 @@ impl Core {
     fn start(engine: Arc<Shared>) -> Result<Arc<Core>> {
         let config = engine.config.queue.clone();
         config.check()?;
-        let pool = Pool::new(config.capacity);
         let core = Arc::new(Core {
-            intake: ArrayQueue::new(config.capacity),
+            intake: Ring::new(config.capacity),
             state: Mutex::new(State { lanes: Lanes::new(config.ageing), seats: Vec::new() }),
             engine,
             config,
-            submitted: CachePadded::new(AtomicU64::new(0)),
             taken: CachePadded::new(AtomicU64::new(0)),
             done: CachePadded::new(AtomicU64::new(0)),
-            changes: AtomicU64::new(0),
-            work: std::array::from_fn(|_| Bell::default()),
+            changes: CachePadded::new(AtomicU64::new(0)),
             room: Bell::default(),
             idle: Bell::default(),
             aborted: AtomicBool::new(false),
@@ -170,11 +160,10 @@ impl Core {
             devices: AtomicU32::new(0),
             seated: AtomicU32::new(0),
             extended: AtomicBool::new(false),
-            watch: AtomicBool::new(false),
+            watch: CachePadded::new(AtomicBool::new(false)),
             pressed: AtomicBool::new(false),
             counters: CachePadded::default(),
             events: Subscribers::default(),
-            pool,
             timer: Timer::default(),
             timer_started: OnceLock::new(),
             threads: Mutex::new(Vec::new()),
@@ -196,12 +185,12 @@ impl Core {
 
     /// Jobs that were submitted.
     pub(crate) fn submitted(&self) -> u64 {
-        self.submitted.load(Ordering::Acquire) & !CLOSED
+        self.intake.numbered()
     }
 
     /// Are no more jobs taken?
     pub(crate) fn is_closed(&self) -> bool {
-        self.submitted.load(Ordering::Relaxed) & CLOSED != 0
+        self.intake.is_closed()
     }
 
     /// Has nobody anything to do with any job any more?
@@ -238,8 +227,11 @@ impl Core {
     }
 
     /// Tells if the queue fills up; `id` is the number of the job that was submitted last.
+    #[cold]
     fn feel_pressure(&self, id: u64) {
-        let queued = id.saturating_sub(self.taken.load(Ordering::Relaxed)) as usize;
+        let taken = self.taken.load(Ordering::Acquire);
+        self.intake.note_left(taken);
+        let queued = id.saturating_sub(taken) as usize;
         let capacity = self.config.capacity;
         if queued * 4 >= capacity * 3 && !self.pressed.load(Ordering::Relaxed) {
             self.pressed.store(true, Ordering::Relaxed);
@@ -249,7 +241,7 @@ impl Core {
 
     /// Takes no more jobs, and waits until all that were taken are answered.
     pub(crate) fn close(&self) {
-        self.submitted.fetch_or(CLOSED, Ordering::SeqCst);
+        self.intake.close();
         self.room.ring();
         self.idle.wait(None, || self.is_idle());
         self.finish();
@@ -258,7 +250,7 @@ impl Core {
     /// Takes no more jobs, and answers all that are left.
     pub(crate) fn abort(&self) {
         self.aborted.store(true, Ordering::Relaxed);
-        self.submitted.fetch_or(CLOSED, Ordering::SeqCst);
+        self.intake.close();
         self.room.ring();
         // A submission that has its number may still be on its way into the ring.
         while self.is_idle().is_none() {
@@ -286,7 +278,7 @@ impl Core {
     /// Ends the threads.
     fn finish(&self) {
         self.ended.store(true, Ordering::SeqCst);
-        self.ring(u32::MAX);
+        self.intake.ring(u32::MAX);
         self.timer.end();
         let own = std::thread::current().id();
         for thread in std::mem::take(&mut *lock(&self.threads)) {
@@ -296,13 +288,6 @@ impl Core {
             }
         }
         self.events.end();
-        self.pool.close();
-    }
-
-    /// There is something to do for these devices, as bits.
-    fn ring(&self, devices: u32) {
-        let bells = self.work.iter().enumerate().filter(|(device, _)| devices >> device & 1 == 1);
-        bells.for_each(|(_, bell)| bell.ring());
     }
 
     /// Jobs have left the queue: there is room.
@@ -326,16 +311,17 @@ impl Core {
 
     /// What was submitted goes into its lane.
     fn sort(&self, state: &mut State) {
-        if self.intake.is_empty() {
-            return;
-        }
-        if state.seats.len() > 1 {
-            // What is found here may be for somebody who sleeps. Before it leaves the ring: whoever finds that empty sees this.
-            self.changes.fetch_add(1, Ordering::AcqRel);
-        }
-        while let Some(task) = self.intake.pop() {
-            state.lanes.push(task.priority() as usize, task.producer, task.id, task);
-        }
+        let State { lanes, seats } = state;
+        let tell = || {
+            if seats.len() > 1 {
+                // What is found here may be for somebody who sleeps. Before it leaves the ring: whoever finds that empty sees this.
+                self.changes.fetch_add(1, Ordering::AcqRel);
+            }
+        };
+        self.intake.drain(tell, |task| {
+            let task = TaskRef::from(task);
+            lanes.push(task.priority() as usize, task.producer, task.id, task);
+        });
     }
 }
 

@@ -1,7 +1,7 @@
 //! The bare containers: a number is pushed and one is popped by the same thread, alone or with three others beside it.
 //!
-//! No answers and nobody who waits: what is left is the price of the lock, or of doing without one. Ours is the ring that
-//! its submissions go into, crossbeam's `ArrayQueue`, without what the queue does around it.
+//! No answers and nobody who waits: what is left is the price of the lock, or of doing without one. Ours takes no part: its
+//! ring can't be used apart from its queue. The others are compared with crossbeam's `ArrayQueue`.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -14,13 +14,13 @@ use crate::pipe::CAPACITY;
 
 /// Push-pops a thread does at most in one sample.
 const MOST: u64 = 16_384;
-/// Our arm's name.
+/// The arm that the others are compared with.
 const RING: &str = "array-queue";
 
 pub(super) fn rows() -> Vec<Row> {
     let row = |case: &str, threads| {
         let row = Row { ours: RING, ..Row::new("push and pop", case, move || Ok(cases(threads))) };
-        row.job("a bare container each; array-queue is the one under our queue")
+        row.job("a bare container each; our ring can't be used apart from its queue and takes no part")
     };
     vec![row("1 thread", 1), row("4 threads", 4)]
 }

@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::config::Device;
 use crate::error::Result;
-use crate::queue::{self, Command, Events, Job, Memory, Patience, QueueStats, Ticket};
+use crate::queue::{self, Events, Job, Memory, Patience, QueueStats, Ticket};
 use std::time::Duration;
 
 impl Engine {
@@ -60,7 +60,7 @@ impl Engine {
 
     /// Memory on a device for a caller that manages it: see [`Command`](crate::Command).
     pub fn allocate(&self, device: Device, bytes: usize) -> Result<Memory> {
-        let wanted = Command::Allocate { device, bytes }.device()?;
+        let wanted = queue::one_device(device, "allocate")?;
         queue::allocate(&self.shared, wanted, bytes)
     }
 }

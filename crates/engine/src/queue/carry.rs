@@ -1,6 +1,6 @@
 //! Carries commands out: a command enters, what it gives or a typed error leaves.
 
-use super::command::{Command, Held, Kernel, Memory};
+use super::command::{Held, Kernel, Memory, Order, one_device};
 use super::sync::{MutexGuard, lock};
 use super::ticket::Answer;
 use crate::array::ViewMut;
@@ -13,19 +13,21 @@ use breakeven_ir::{Buffer, HostBytes};
 use bytes::Bytes;
 use std::sync::{Arc, OnceLock};
 
-/// Carries out a command. [`Command::Synchronize`] is its worker's affair: whatever came before it is done.
-pub(crate) fn carry_out(engine: &Shared, command: &Command, stop: &Stop) -> Result<Answer> {
-    match command {
-        Command::Allocate { bytes, .. } => allocate(engine, command.device()?, *bytes).map(Answer::Memory),
-        Command::Free { memory } => {
+/// Carries out a command. [`Order::Synchronize`] is its worker's affair: whatever came before it is done.
+pub(crate) fn carry_out(engine: &Shared, order: &Order, stop: &Stop) -> Result<Answer> {
+    match order {
+        Order::Allocate { device, bytes } => {
+            allocate(engine, one_device(*device, "allocate")?, *bytes).map(Answer::Memory)
+        }
+        Order::Free(memory) => {
             if memory.free() {
                 Ok(Answer::Done)
             } else {
                 Err(Error::Freed)
             }
         }
-        Command::Write { memory, offset, data } => memory.write(*offset, data).map(|()| Answer::Done),
-        Command::Read { memory, offset, bytes } => {
+        Order::Write { memory, offset, data } => memory.write(*offset, data).map(|()| Answer::Done),
+        Order::Read { memory, offset, bytes } => {
             // A size that is out of range must not cost memory before it is refused.
             if *bytes > memory.len_bytes() {
                 let (offset, bytes, size) = (*offset, *bytes, memory.len_bytes());
@@ -35,8 +37,9 @@ pub(crate) fn carry_out(engine: &Shared, command: &Command, stop: &Stop) -> Resu
             memory.read(*offset, &mut data)?;
             Ok(Answer::Bytes(Bytes::from(data)))
         }
-        Command::Launch { kernel, inputs, outputs } => {
-            match kernel {
+        Order::Launch(launching) => {
+            let (inputs, outputs) = (&launching.inputs[..], &launching.outputs[..]);
+            match &launching.kernel {
                 Kernel::Program(program) => launch_program(engine, program, inputs, outputs, stop)?,
                 Kernel::Wgsl { source, entry, params, workgroups } => {
                     launch_wgsl(source, entry, params, *workgroups, inputs, outputs)?;
@@ -44,7 +47,7 @@ pub(crate) fn carry_out(engine: &Shared, command: &Command, stop: &Stop) -> Resu
             }
             Ok(Answer::Done)
         }
-        Command::Synchronize { .. } => Ok(Answer::Done),
+        Order::Synchronize { .. } => Ok(Answer::Done),
     }
 }
 
@@ -69,7 +72,7 @@ fn held<'a>(memories: &[&'a Memory]) -> Result<Vec<MutexGuard<'a, Option<Held>>>
     }
     let mut guards: Vec<Option<MutexGuard<'a, Option<Held>>>> = memories.iter().map(|_| None).collect();
     for at in order {
-        guards[at] = Some(lock(&memories[at].inner.held));
+        guards[at] = Some(lock(&memories[at].inner.used.held));
     }
     let guards: Vec<_> = guards.into_iter().flatten().collect();
     if guards.iter().any(|guard| guard.is_none()) { Err(Error::Freed) } else { Ok(guards) }

@@ -11,6 +11,7 @@ use crate::program::Program;
 use breakeven_cpu::{Block, Blocks};
 use breakeven_ir::backend::{Resident, RunError};
 use bytes::Bytes;
+use crossbeam_utils::CachePadded;
 use std::sync::Arc;
 
 /// Something to be done by one device.
@@ -75,41 +76,71 @@ pub enum Command {
     },
 }
 
-impl Command {
-    /// Its name in messages.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Command::Allocate { .. } => "allocate",
-            Command::Free { .. } => "free",
-            Command::Write { .. } => "write",
-            Command::Read { .. } => "read",
-            Command::Launch { .. } => "launch",
-            Command::Synchronize { .. } => "synchronize",
+/// A command as it travels: all but launches are small, and allocate nothing on their way.
+#[derive(Clone, Debug)]
+pub(crate) enum Order {
+    Allocate { device: Device, bytes: usize },
+    Free(Memory),
+    Write { memory: Memory, offset: usize, data: Bytes },
+    Read { memory: Memory, offset: usize, bytes: usize },
+    Launch(Box<Launching>),
+    Synchronize { device: Device },
+}
+
+/// What is launched.
+#[derive(Clone, Debug)]
+pub(crate) struct Launching {
+    pub(crate) kernel: Kernel,
+    pub(crate) inputs: Vec<Memory>,
+    pub(crate) outputs: Vec<Memory>,
+}
+
+impl From<Command> for Order {
+    #[inline]
+    fn from(command: Command) -> Order {
+        match command {
+            Command::Allocate { device, bytes } => Order::Allocate { device, bytes },
+            Command::Free { memory } => Order::Free(memory),
+            Command::Write { memory, offset, data } => Order::Write { memory, offset, data },
+            Command::Read { memory, offset, bytes } => Order::Read { memory, offset, bytes },
+            Command::Launch { kernel, inputs, outputs } => {
+                Order::Launch(Box::new(Launching { kernel, inputs, outputs }))
+            }
+            Command::Synchronize { device } => Order::Synchronize { device },
         }
     }
+}
 
+impl Order {
     /// The device that carries it out: 0 is the CPU.
+    #[inline]
     pub(crate) fn device(&self) -> Result<usize> {
-        let wrong = |why: String| Err(Error::Command { what: self.name(), why });
         match self {
-            Command::Allocate { device, .. } | Command::Synchronize { device } => match device {
-                Device::Cpu => Ok(0),
-                Device::Gpu(Some(number)) => Ok(number + 1),
-                Device::Auto | Device::Gpu(None) | Device::All => {
-                    wrong(format!("`{device}` names no device; `cpu` and `gpu:0` do"))
-                }
-            },
-            Command::Free { memory } | Command::Write { memory, .. } | Command::Read { memory, .. } => {
-                Ok(memory.inner.device)
-            }
-            Command::Launch { inputs, outputs, .. } => {
-                let mut devices = inputs.iter().chain(outputs).map(|memory| memory.inner.device);
-                let Some(first) = devices.next() else { return wrong("it reads and writes no memory".into()) };
+            Order::Allocate { device, .. } => one_device(*device, "allocate"),
+            Order::Synchronize { device } => one_device(*device, "synchronize"),
+            Order::Free(memory) | Order::Write { memory, .. } | Order::Read { memory, .. } => Ok(memory.inner.device),
+            Order::Launch(launching) => {
+                let wrong = |why: &str| Err(Error::Command { what: "launch", why: why.into() });
+                let memories = launching.inputs.iter().chain(&launching.outputs);
+                let mut devices = memories.map(|memory| memory.inner.device);
+                let Some(first) = devices.next() else { return wrong("it reads and writes no memory") };
                 if devices.any(|device| device != first) {
-                    return wrong("its memory lies on several devices".into());
+                    return wrong("its memory lies on several devices");
                 }
                 Ok(first)
             }
+        }
+    }
+}
+
+/// The device that a command names: 0 is the CPU.
+#[inline]
+pub(crate) fn one_device(device: Device, what: &'static str) -> Result<usize> {
+    match device {
+        Device::Cpu => Ok(0),
+        Device::Gpu(Some(number)) => Ok(number + 1),
+        Device::Auto | Device::Gpu(None) | Device::All => {
+            Err(Error::Command { what, why: format!("`{device}` names no device; `cpu` and `gpu:0` do") })
         }
     }
 }
@@ -175,6 +206,12 @@ pub struct Memory {
 pub(crate) struct Inner {
     /// 0 is the CPU.
     pub(crate) device: usize,
+    /// Whoever submits clones and drops handles while a worker writes and reads: each would wait for the other's cache line.
+    pub(crate) used: CachePadded<Used>,
+}
+
+/// What workers look at.
+pub(crate) struct Used {
     bytes: usize,
     /// `None` when it was freed.
     pub(crate) held: Mutex<Option<Held>>,
@@ -216,18 +253,20 @@ impl Memory {
     }
 
     fn new(device: usize, bytes: usize, held: Held) -> Memory {
-        Memory { inner: Arc::new(Inner { device, bytes, held: Mutex::new(Some(held)) }) }
+        Memory {
+            inner: Arc::new(Inner { device, used: CachePadded::new(Used { bytes, held: Mutex::new(Some(held)) }) }),
+        }
     }
 
     /// How many bytes it has.
     pub fn len_bytes(&self) -> usize {
-        self.inner.bytes
+        self.inner.used.bytes
     }
 
     /// Writes bytes from byte `offset` on.
     pub fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         self.check(offset, bytes.len())?;
-        match lock(&self.inner.held).as_mut() {
+        match lock(&self.inner.used.held).as_mut() {
             None => return Err(Error::Freed),
             Some(Held::Host(host)) => {
                 let end = offset + bytes.len();
@@ -246,7 +285,7 @@ impl Memory {
     /// Reads bytes from byte `offset` on.
     pub fn read(&self, offset: usize, into: &mut [u8]) -> Result<()> {
         self.check(offset, into.len())?;
-        match lock(&self.inner.held).as_mut() {
+        match lock(&self.inner.used.held).as_mut() {
             None => return Err(Error::Freed),
             Some(Held::Host(host)) => {
                 if offset + into.len() > host.filled {
@@ -261,12 +300,12 @@ impl Memory {
 
     /// Gives it back. False if that was done before.
     pub fn free(&self) -> bool {
-        let held = lock(&self.inner.held).take();
+        let held = lock(&self.inner.used.held).take();
         held.is_some()
     }
 
     fn check(&self, offset: usize, bytes: usize) -> Result<()> {
-        let size = self.inner.bytes;
+        let size = self.inner.used.bytes;
         let fits = offset.checked_add(bytes).is_some_and(|end| end <= size);
         if fits { Ok(()) } else { Err(RunError::OutOfRange { offset, bytes, size }.into()) }
     }
@@ -275,6 +314,6 @@ impl Memory {
 impl std::fmt::Debug for Memory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let device = crate::route::single(self.inner.device);
-        write!(f, "Memory({} bytes on {device})", self.inner.bytes)
+        write!(f, "Memory({} bytes on {device})", self.inner.used.bytes)
     }
 }

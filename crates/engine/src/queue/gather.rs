@@ -70,7 +70,7 @@ impl Core {
         }
         while jobs.len() < self.config.gather && Instant::now() < until && !self.is_closed() {
             let next = until.min(Instant::now() + Duration::from_micros(50));
-            self.work[seat.device].wait(Some(next), || (!self.intake.is_empty()).then_some(()));
+            self.intake.sleep(seat.device, Some(next), || (!self.intake.is_empty()).then_some(()));
             let before = jobs.len();
             let is_urgent = self.take_more(seat, first.program, jobs);
             if is_urgent {
@@ -128,7 +128,7 @@ impl Core {
             let stops: Vec<&Stop> = taken.iter().map(|(task, ..)| &task.stop).collect();
             profile::note_job(|| Waited {
                 since: taken.iter().filter_map(|(task, ..)| task.submitted).min(),
-                is_told: taken.iter().all(|(task, ..)| task.terms.device.is_some()),
+                is_told: taken.iter().all(|(task, ..)| task.is_told),
             });
             self.run_caught(|| {
                 let mut results = Many::empty();
@@ -139,8 +139,8 @@ impl Core {
         match result {
             Ok(results) => {
                 seat.succeeded();
-                for (number, (task, ..)) in taken.iter().enumerate() {
-                    self.finish_task(seat, task, answer_of(&results, number, seat).map_err(super::run::failed));
+                for (number, (task, ..)) in taken.into_iter().enumerate() {
+                    self.finish_task(seat, &task, answer_of(&results, number, seat).map_err(super::run::failed));
                 }
                 Vec::new()
             }
@@ -157,7 +157,7 @@ impl Core {
                 // One of them is wrong in itself: alone, each gets its own answer.
                 let again = taken.into_iter().filter_map(|(task, program, inputs)| {
                     task.put_back(What::Program { program, inputs });
-                    self.run_one(seat, &task)
+                    self.run_one(seat, task)
                 });
                 again.collect()
             }

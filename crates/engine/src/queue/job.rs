@@ -1,6 +1,6 @@
 //! What is submitted: work and its terms.
 
-use super::command::Command;
+use super::command::{Command, Order};
 use crate::config::Device;
 use crate::program::Program;
 use breakeven_ir::Tensor;
@@ -63,7 +63,7 @@ pub struct Job {
 pub(crate) enum What {
     Program { program: Program, inputs: Inputs },
     Batch(Vec<Tensor>),
-    Command(Box<Command>),
+    Command(Order),
 }
 
 /// A program's inputs; few have more than two.
@@ -98,7 +98,7 @@ impl Job {
 
     /// A command for those who drive a device themselves.
     pub fn command(command: Command) -> Job {
-        Job::new(What::Command(Box::new(command)))
+        Job::new(What::Command(command.into()))
     }
 
     /// How urgent it is.

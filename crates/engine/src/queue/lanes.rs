@@ -70,6 +70,11 @@ impl<T> Lanes<T> {
 
     fn row(&mut self, lane: usize, producer: u64) -> &mut Row<T> {
         let rows = &mut self.lanes[lane].rows;
+        if let [only] = &mut rows[..]
+            && only.jobs.is_empty()
+        {
+            only.producer = producer;
+        }
         let at = rows.iter().position(|row| row.producer == producer).unwrap_or_else(|| {
             rows.push(Row { producer, jobs: VecDeque::new() });
             rows.len() - 1
@@ -79,7 +84,41 @@ impl<T> Lanes<T> {
 
     /// Looks at up to `most` jobs in the order in which they are due, and takes out those that `judge` says.
     pub(crate) fn take(&mut self, most: usize, mut judge: impl FnMut(&T) -> Verdict, mut taken: impl FnMut(T)) {
-        let mut cursors: [Cursor; LANES] = std::array::from_fn(|_| Cursor { depth: 0, row: 0 });
+        let Some(only) = self.only_row() else { return self.take_in_turns(most, 0, judge, taken) };
+        // Most often: there is nothing to be ordered.
+        for looked in 0..most {
+            let Some((_, first)) = only.front() else { return };
+            match judge(first) {
+                Verdict::Take => only.pop_front().into_iter().for_each(|(_, job)| taken(job)),
+                Verdict::Pass => return self.take_in_turns(most - looked - 1, 1, judge, taken),
+                Verdict::Enough => return,
+            }
+        }
+    }
+
+    /// The row that all jobs are in, if there is one.
+    fn only_row(&mut self) -> Option<&mut VecDeque<(u64, T)>> {
+        let mut found = None;
+        for lane in &mut self.lanes {
+            match &mut lane.rows[..] {
+                [] => {}
+                [row] if row.jobs.is_empty() => {}
+                [row] if found.is_none() => found = Some(&mut row.jobs),
+                _ => return None,
+            }
+        }
+        found
+    }
+
+    /// The same for several rows; so many first jobs of each were looked at before.
+    fn take_in_turns(
+        &mut self,
+        most: usize,
+        depth: usize,
+        mut judge: impl FnMut(&T) -> Verdict,
+        mut taken: impl FnMut(T),
+    ) {
+        let mut cursors: [Cursor; LANES] = std::array::from_fn(|_| Cursor { depth, row: 0 });
         // Few are taken at once; they leave in the end, so that no position moves meanwhile.
         let mut spots = Spots::new();
         let mut heads: [Option<(u64, Spot)>; LANES] = std::array::from_fn(|lane| self.look(lane, &mut cursors[lane]));
@@ -102,6 +141,10 @@ impl<T> Lanes<T> {
         let (row, at) = self.lanes[lane].next(cursor)?;
         let number = self.lanes[lane].rows[row].jobs[at].0;
         Some((number.saturating_add(self.ageing.saturating_mul(lane as u64)), (lane, row, at)))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.rows.iter().all(|row| row.jobs.is_empty()))
     }
 
     /// Takes all.

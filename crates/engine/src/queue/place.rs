@@ -1,107 +1,207 @@
 //! The place of one answer: whoever answers first fills it, everyone who waits reads it.
 //!
-//! A value enters once, from any thread; later ones are refused. It leaves by waiting, by asking, or by a waker.
+//! A value enters once, from any thread; later ones are refused. It leaves by waiting, by asking, or by a waker. Most
+//! commands are answered alike: that answer is one step on a word, without a lock. Other values lie under one, which
+//! whoever fills the place holds from the step that shows it filled until the value is there. The word lies apart from
+//! the rest, with what else of a job is always touched.
 
 use super::seat::linger;
-use super::sync::{AtomicBool, Condvar, Mutex, Ordering, lock};
+use super::sync::{AtomicU32, Condvar, Mutex, Ordering, lock};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// How long a waiter looks before it sleeps: a thread that sleeps takes 20 to 50 us to wake, and as long again if
 /// whoever answers has gone to sleep meanwhile.
 const AWAKE: Duration = Duration::from_micros(if cfg!(all(test, loom)) { 0 } else { 60 });
+/// Looks before the clock is read for the first time.
+const LOOKS: u32 = if cfg!(all(test, loom)) { 0 } else { 64 };
 
-/// A place for one value.
-pub(crate) struct Place<T> {
-    /// Shows from outside of the lock that the value is there.
-    filled: AtomicBool,
-    inner: Mutex<Inner<T>>,
+/// There is an answer.
+const FILLED: u32 = 1;
+/// It is a value, under the lock.
+const VALUE: u32 = 2;
+/// Somebody sleeps, or has left a waker.
+const WAITED: u32 = 4;
+/// Whoever filled it has left a mark.
+const MARK: u32 = 8;
+/// Somebody has asked for it; those who do are counted from here on, which nobody looks at.
+const ASKED: u32 = 16;
+
+/// What has become of a place.
+pub(crate) struct Word(AtomicU32);
+
+/// Where a value lies and who waits for it.
+pub(crate) struct Rest<T> {
     changed: Condvar,
+    inner: Mutex<Inner<T>>,
 }
 
 struct Inner<T> {
-    is_filled: bool,
     value: Option<T>,
     sleepers: u32,
     wakers: Vec<Waker>,
 }
 
-impl<T> Place<T> {
-    pub(crate) fn new() -> Place<T> {
-        let inner = Inner { is_filled: false, value: None, sleepers: 0, wakers: Vec::new() };
-        Place { filled: AtomicBool::new(false), inner: Mutex::new(inner), changed: Condvar::new() }
+impl Word {
+    pub(crate) fn new() -> Word {
+        Word(AtomicU32::new(0))
     }
 
-    /// Empties it for the next one.
-    pub(crate) fn reset(&mut self) {
-        *self = Place::new();
+    /// Was the place filled?
+    #[inline]
+    pub(crate) fn is_filled(&self) -> bool {
+        self.0.load(Ordering::Acquire) & FILLED != 0
     }
 
-    /// Fills the place, unless it was filled before: then the value comes back.
+    /// Is there a mark? Says so to whoever asks first.
+    pub(crate) fn take_mark(&self) -> bool {
+        self.0.load(Ordering::Acquire) & MARK != 0 && self.0.fetch_and(!MARK, Ordering::AcqRel) & MARK != 0
+    }
+
+    /// Shows the place filled, unless it was before; what was there.
+    #[inline]
+    fn claim(&self, bits: u32) -> Option<u32> {
+        // Nearly always it is as new; looking first would fetch it twice.
+        let mut before = 0;
+        loop {
+            match self.0.compare_exchange_weak(before, before | bits, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Some(before),
+                Err(now) if now & FILLED != 0 => return None,
+                Err(now) => before = now,
+            }
+        }
+    }
+}
+
+impl<T> Rest<T> {
+    pub(crate) fn new() -> Rest<T> {
+        let inner = Inner { value: None, sleepers: 0, wakers: Vec::new() };
+        Rest { changed: Condvar::new(), inner: Mutex::new(inner) }
+    }
+}
+
+/// Empties a place for the next one. Was it filled with the default?
+pub(crate) fn reset<T>(word: &mut Word, rest: &mut Rest<T>) -> bool {
+    let state = word.0.load(Ordering::Relaxed);
+    if state & (VALUE | WAITED) != 0 {
+        *rest = Rest::new();
+    }
+    word.0.store(0, Ordering::Relaxed);
+    state & (FILLED | VALUE) == FILLED
+}
+
+/// A place for one value; the value's default is the one that needs no lock.
+pub(crate) struct Place<'a, T> {
+    pub(crate) word: &'a Word,
+    pub(crate) rest: &'a Rest<T>,
+}
+
+impl<T: Default> Place<'_, T> {
+    /// Fills the place with a value, unless it was filled before: then the value comes back.
     pub(crate) fn fill(&self, value: T) -> Result<(), T> {
-        self.fill_after(value, || ())
+        self.fill_with(value, FILLED | VALUE)
     }
 
-    /// As [`Place::fill`]; whoever sees the value sees what `first` did, too, which is called for the first one alone.
-    pub(crate) fn fill_after(&self, value: T, first: impl FnOnce()) -> Result<(), T> {
-        let mut inner = lock(&self.inner);
-        if inner.is_filled {
+    /// As [`Place::fill`], and leaves a mark that is there for whoever sees the value.
+    pub(crate) fn fill_marked(&self, value: T) -> Result<(), T> {
+        self.fill_with(value, FILLED | VALUE | MARK)
+    }
+
+    /// Fills the place with the default, unless it was filled before. Is it filled by this?
+    #[inline]
+    pub(crate) fn fill_default(&self) -> bool {
+        let Some(before) = self.word.claim(FILLED) else { return false };
+        if before & WAITED != 0 {
+            // Whoever said so under the lock sleeps when it is released.
+            let mut inner = lock(&self.rest.inner);
+            let (sleepers, wakers) = (inner.sleepers, std::mem::take(&mut inner.wakers));
+            drop(inner);
+            self.wake(sleepers, wakers);
+        }
+        true
+    }
+
+    fn fill_with(&self, value: T, bits: u32) -> Result<(), T> {
+        let mut inner = lock(&self.rest.inner);
+        if self.word.claim(bits).is_none() {
             return Err(value);
         }
-        first();
-        inner.is_filled = true;
         inner.value = Some(value);
         let (sleepers, wakers) = (inner.sleepers, std::mem::take(&mut inner.wakers));
-        self.filled.store(true, Ordering::Release);
         drop(inner);
-        if sleepers > 0 {
-            self.changed.notify_all();
-        }
-        wakers.into_iter().for_each(Waker::wake);
+        self.wake(sleepers, wakers);
         Ok(())
     }
 
-    /// Was it filled?
-    #[inline]
-    pub(crate) fn is_filled(&self) -> bool {
-        self.filled.load(Ordering::Acquire)
+    fn wake(&self, sleepers: u32, wakers: Vec<Waker>) {
+        if sleepers > 0 {
+            self.rest.changed.notify_all();
+        }
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Calls `read` with the value once it is there; `None` if that is not before `until`.
     pub(crate) fn wait<R>(&self, until: Option<Instant>, read: impl FnOnce(&mut Option<T>) -> R) -> Option<R> {
-        if !AWAKE.is_zero() && !self.is_filled() {
+        let word = &self.word.0;
+        // Most often it is there, and its owner is about to use the place again: a step that fetches it for writing saves
+        // fetching it twice.
+        let mut state = word.fetch_add(ASKED, Ordering::AcqRel);
+        let mut looks = 0;
+        while state & FILLED == 0 && looks < LOOKS {
+            linger(looks);
+            looks += 1;
+            state = word.load(Ordering::Acquire);
+        }
+        if state & FILLED == 0 && !AWAKE.is_zero() {
             let begun = Instant::now();
-            let mut look = 0u32;
-            while !self.is_filled() && (!look.is_multiple_of(16) || begun.elapsed() < AWAKE) {
-                look += 1;
-                linger(look);
+            while state & FILLED == 0 && begun.elapsed() < AWAKE {
+                linger(looks);
+                state = word.load(Ordering::Acquire);
             }
         }
-        let mut inner = lock(&self.inner);
+        if state & FILLED == 0 {
+            return self.sleep(until, read);
+        }
+        Some(self.read(state, read))
+    }
+
+    /// The value of a place that was seen filled.
+    fn read<R>(&self, state: u32, read: impl FnOnce(&mut Option<T>) -> R) -> R {
+        if state & VALUE != 0 { read(&mut lock(&self.rest.inner).value) } else { read(&mut Some(T::default())) }
+    }
+
+    #[cold]
+    fn sleep<R>(&self, until: Option<Instant>, read: impl FnOnce(&mut Option<T>) -> R) -> Option<R> {
+        let mut inner = lock(&self.rest.inner);
+        // Said under the lock, which is released by sleeping: whoever fills it later comes and wakes.
+        let mut state = self.word.0.fetch_or(WAITED, Ordering::AcqRel);
         inner.sleepers += 1;
-        while !inner.is_filled {
+        while state & FILLED == 0 {
+            let changed = &self.rest.changed;
             inner = match until.map(|until| until.saturating_duration_since(Instant::now())) {
-                None => self.changed.wait(inner).unwrap_or_else(std::sync::PoisonError::into_inner),
+                None => changed.wait(inner).unwrap_or_else(std::sync::PoisonError::into_inner),
                 Some(left) if left.is_zero() => break,
-                Some(left) => {
-                    self.changed.wait_timeout(inner, left).unwrap_or_else(std::sync::PoisonError::into_inner).0
-                }
+                Some(left) => changed.wait_timeout(inner, left).unwrap_or_else(std::sync::PoisonError::into_inner).0,
             };
+            state = self.word.0.load(Ordering::Acquire);
         }
         inner.sleepers -= 1;
-        inner.is_filled.then(|| read(&mut inner.value))
+        drop(inner);
+        (state & FILLED != 0).then(|| self.read(state, read))
     }
 
     /// Calls `read` with the value if it is there; else the waker is woken when it is.
     pub(crate) fn poll<R>(&self, context: &Context<'_>, read: impl FnOnce(&mut Option<T>) -> R) -> Poll<R> {
-        let mut inner = lock(&self.inner);
-        if inner.is_filled {
-            return Poll::Ready(read(&mut inner.value));
+        let mut state = self.word.0.load(Ordering::Acquire);
+        if state & FILLED == 0 {
+            let mut inner = lock(&self.rest.inner);
+            state = self.word.0.fetch_or(WAITED, Ordering::AcqRel);
+            // Whoever fills it later finds this when the lock is released.
+            if state & FILLED == 0 && !inner.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+                inner.wakers.push(context.waker().clone());
+            }
         }
-        if !inner.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
-            inner.wakers.push(context.waker().clone());
-        }
-        Poll::Pending
+        if state & FILLED != 0 { Poll::Ready(self.read(state, read)) } else { Poll::Pending }
     }
 }
 

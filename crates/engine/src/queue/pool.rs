@@ -1,74 +1,124 @@
 //! Places for jobs, used again: work and its terms enter, a job with a place leaves.
 //!
-//! A submission that allocates costs twice as much, and its memory would be freed on another thread.
+//! A submission that allocates costs twice as much, and its memory would be freed on another thread. Each thread keeps some
+//! places for itself, without any lock; what it has too many of, and what it is short of, goes by the dozen through a
+//! store that all share. A place knows nothing of the queue that used it.
 
 use super::job::{Terms, What};
 use super::ticket::Task;
-use crossbeam_queue::ArrayQueue;
+use std::cell::RefCell;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-/// Places that are kept at most: 4 MB of them.
-const MOST: usize = 16_384;
+/// Places that go through the store at once; a thread keeps up to twice as many.
+const DOZEN: usize = 64;
+/// Dozens in the store at most: 4 MB of places.
+const STORED: usize = 256;
+/// How often the owner of a ticket looks whether whoever answered has let go of the job: that is the next thing it does.
+const LOOKS: u32 = 16;
 
-/// Places that nobody uses.
-pub(crate) struct Pool {
-    free: ArrayQueue<Arc<Task>>,
-    closed: AtomicBool,
+/// What threads have too many of. An ordinary lock, once for a dozen.
+static STORE: std::sync::Mutex<Vec<Vec<Arc<Task>>>> = std::sync::Mutex::new(Vec::new());
+
+thread_local! {
+    /// Places that nobody uses, of this thread.
+    static OWN: RefCell<Own> = const { RefCell::new(Own(Vec::new())) };
 }
 
-impl Pool {
-    /// For a queue of this capacity.
-    pub(crate) fn new(capacity: usize) -> Arc<Pool> {
-        Arc::new(Pool { free: ArrayQueue::new(capacity.clamp(1, MOST)), closed: AtomicBool::new(false) })
-    }
+struct Own(Vec<Arc<Task>>);
 
-    /// A job takes a place.
-    pub(crate) fn take(
-        self: &Arc<Pool>,
-        id: u64,
-        producer: u64,
-        what: What,
-        terms: Terms,
-        devices: u32,
-        timed: bool,
-    ) -> TaskRef {
-        let mut task = self.free.pop().unwrap_or_else(|| Arc::new(Task::empty(self.clone())));
-        if Arc::get_mut(&mut task).is_none() {
-            // Whoever gave it back is about to let go of it.
-            task = Arc::new(Task::empty(self.clone()));
-        }
-        if let Some(task) = Arc::get_mut(&mut task) {
-            task.set(id, producer, what, terms, devices, timed);
-        }
-        TaskRef { task }
+impl Drop for Own {
+    /// The thread ends.
+    fn drop(&mut self) {
+        store(std::mem::take(&mut self.0));
     }
+}
 
-    /// No more places are kept: each of them knows the pool, and they would keep one another.
-    pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::SeqCst);
-        while self.free.pop().is_some() {}
+/// Puts places into the store; if there are enough they are given up.
+fn store(dozen: Vec<Arc<Task>>) {
+    let mut store = stored();
+    if !dozen.is_empty() && store.len() < STORED {
+        store.push(dozen);
     }
+}
 
-    fn give_back(&self, task: &Arc<Task>) {
-        // If there are enough, it is one too many.
-        let _ = self.free.push(task.clone());
-        if self.closed.load(Ordering::SeqCst) {
-            while self.free.pop().is_some() {}
-        }
+fn stored() -> std::sync::MutexGuard<'static, Vec<Vec<Arc<Task>>>> {
+    STORE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// A place that nobody uses, if there is one.
+#[inline]
+fn kept() -> Option<Arc<Task>> {
+    // A thread that is about to end keeps none.
+    OWN.try_with(|own| {
+        let own = &mut own.try_borrow_mut().ok()?.0;
+        own.pop().or_else(|| {
+            *own = stored().pop()?;
+            own.pop()
+        })
+    })
+    .ok()?
+}
+
+/// Keeps a place that nobody uses.
+#[inline]
+fn keep(task: Arc<Task>) {
+    let surplus = OWN.try_with(|own| {
+        let own = &mut own.try_borrow_mut().ok()?.0;
+        own.push(task);
+        (own.len() >= 2 * DOZEN).then(|| own.split_off(DOZEN))
+    });
+    if let Ok(Some(dozen)) = surplus {
+        store(dozen);
     }
 }
 
 /// A job, held by one of those who have to do with it. The last of them gives its place back.
 pub(crate) struct TaskRef {
-    task: Arc<Task>,
+    /// `None` when it was given back.
+    task: Option<Arc<Task>>,
 }
 
 impl TaskRef {
+    /// A job takes a place.
+    #[inline]
+    pub(crate) fn new(id: u64, producer: u64, what: What, terms: &Terms, devices: u32, timed: bool) -> TaskRef {
+        let mut task = kept().unwrap_or_default();
+        if Arc::get_mut(&mut task).is_none() {
+            // Nobody else has a place that is kept; if somebody had, it would be left to him.
+            task = Arc::default();
+        }
+        if let Some(task) = Arc::get_mut(&mut task) {
+            task.set(id, producer, what, terms, devices, timed);
+        }
+        TaskRef { task: Some(task) }
+    }
+
+    /// For a way on which pointers go.
+    pub(crate) fn into_arc(mut self) -> Arc<Task> {
+        self.task.take().unwrap_or_default()
+    }
+
     /// For whoever has nothing to do with it once the others are done.
     pub(crate) fn downgrade(&self) -> Weak<Task> {
-        Arc::downgrade(&self.task)
+        self.task.as_ref().map_or_else(Weak::new, Arc::downgrade)
+    }
+
+    /// Whoever answered is about to let go of it: the place is better kept by the thread that takes the next one.
+    pub(crate) fn wait_alone(&self) {
+        let Some(task) = &self.task else { return };
+        for _ in 0..LOOKS {
+            if Arc::strong_count(task) == 1 {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+impl From<Arc<Task>> for TaskRef {
+    fn from(task: Arc<Task>) -> TaskRef {
+        TaskRef { task: Some(task) }
     }
 }
 
@@ -81,19 +131,25 @@ impl Clone for TaskRef {
 impl Deref for TaskRef {
     type Target = Task;
 
+    #[inline]
     fn deref(&self) -> &Task {
-        &self.task
+        match &self.task {
+            Some(task) => task,
+            None => unreachable!("a job that was given back is out of reach"),
+        }
     }
 }
 
 impl Drop for TaskRef {
+    #[inline]
     fn drop(&mut self) {
+        let Some(mut task) = self.task.take() else { return };
         // Looking is cheaper than trying.
-        if Arc::strong_count(&self.task) == 1
-            && let Some(task) = Arc::get_mut(&mut self.task)
+        if Arc::strong_count(&task) == 1
+            && let Some(place) = Arc::get_mut(&mut task)
         {
-            task.reset();
-            self.task.home.give_back(&self.task);
+            place.reset();
+            keep(task);
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Runs jobs and answers them: jobs enter, answers leave; what a device failed at goes to another one.
 
 use super::carry::carry_out;
+use super::command::Order;
 use super::job::What;
 use super::pool::TaskRef;
 use super::seat::Seat;
 use super::sync::lock;
 use super::ticket::{Answer, Task};
-use super::{Command, Core, Event, SAMPLE, views};
+use super::{Core, Event, SAMPLE, views};
 use crate::config::Device;
 use crate::decision::Decision;
 use crate::engine::{Ran, run_batch};
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// How long [`Command::Synchronize`] sleeps between two looks at what the device does.
+/// How long [`Order::Synchronize`] sleeps between two looks at what the device does.
 const LOOK: Duration = Duration::from_micros(50);
 
 /// Below this one device is done before two have agreed.
@@ -57,9 +58,10 @@ impl Core {
         if is_batch && self.gathering_pays(seat, &jobs[0], self.expected(&jobs[0])[seat.device].max(1)) {
             back = self.run_gathered(seat, std::mem::take(jobs));
         } else {
-            for task in jobs.iter() {
+            // Each is let go when it is answered: whoever waits for it has the place to himself.
+            for task in jobs.drain(..) {
                 if self.aborted.load(Relaxed) {
-                    self.end(task, Error::Aborted);
+                    self.end(&task, Error::Aborted);
                 }
                 back.extend(self.run_one(seat, task));
             }
@@ -94,26 +96,23 @@ impl Core {
     }
 
     /// Runs one job; it comes back if it has to be done elsewhere.
-    pub(super) fn run_one(self: &Arc<Core>, seat: &Seat, task: &TaskRef) -> Option<TaskRef> {
-        if task.is_command && !task.is_answered() {
+    pub(super) fn run_one(self: &Arc<Core>, seat: &Seat, task: TaskRef) -> Option<TaskRef> {
+        if let Some(order) = task.order.as_ref().filter(|_| !task.is_answered()) {
             let _command = profile::enter(FrameKind::Phase, || "command".into());
-            // It is left where it is: its memory goes back on the thread that it came from.
-            let run = |what: &What| self.run_caught(|| self.run_what(seat, task, what));
-            if let Some(answer) = task.with_what(run) {
-                self.finish_task(seat, task, answer.map_err(failed));
-            }
+            let answer = self.run_caught(|| self.run_order(seat, &task, order));
+            self.finish_task(seat, &task, answer.map_err(failed));
             return None;
         }
         let what = if task.is_answered() { None } else { task.take() };
         let Some(what) = what else {
-            self.note_end(task);
+            self.note_end(&task);
             return None;
         };
-        note_job(task);
-        let error = match self.run_caught(|| self.run_what(seat, task, &what)) {
+        note_job(&task);
+        let error = match self.run_caught(|| self.run_what(seat, &task, &what)) {
             Ok(answer) => {
                 seat.succeeded();
-                self.finish_task(seat, task, Ok(answer));
+                self.finish_task(seat, &task, Ok(answer));
                 return None;
             }
             Err(error) => error,
@@ -121,12 +120,12 @@ impl Core {
         let stays = seat.device == 0 || !is_fault(&error);
         if stays {
             // A task that was stopped has its answer already.
-            self.finish_task(seat, task, Err(failed(error)));
+            self.finish_task(seat, &task, Err(failed(error)));
             return None;
         }
         seat.failed(self.now_ns());
         task.put_back(what);
-        self.hand_over(seat, std::slice::from_ref(task), &error).pop()
+        self.hand_over(seat, std::slice::from_ref(&task), &error).pop()
     }
 
     /// What a device failed at is done by another one: those come back. Where there is none, the CPU does it here and now,
@@ -184,14 +183,16 @@ impl Core {
         }
     }
 
+    fn run_order(&self, seat: &Seat, task: &Task, order: &Order) -> Result<Answer> {
+        if matches!(order, Order::Synchronize { .. }) {
+            self.synchronize(seat, task)?;
+        }
+        carry_out(&self.engine, order, &task.stop)
+    }
+
     fn run_what(self: &Arc<Core>, seat: &Seat, task: &Task, what: &What) -> Result<Answer> {
         match what {
-            What::Command(command) => {
-                if matches!(**command, Command::Synchronize { .. }) {
-                    self.synchronize(seat, task)?;
-                }
-                carry_out(&self.engine, command, &task.stop)
-            }
+            What::Command(order) => self.run_order(seat, task, order),
             What::Program { .. } | What::Batch(_) if self.may_be_divided(task) => self.run_divided(task, what, seat),
             What::Program { .. } | What::Batch(_) if seat.device == 0 => self.run_on_cpu(task, what),
             What::Program { .. } | What::Batch(_) => {
@@ -208,7 +209,7 @@ impl Core {
             ref devices => devices.contains(&Device::All),
         };
         is_wanted
-            && task.terms.device.is_none()
+            && !task.is_told
             && self.engine.router.is_open()
             && self.queued() == 0
             && self.expected(task).into_iter().filter(|ns| *ns > 0).min() > Some(WORTH_DIVIDING_NS)
@@ -217,7 +218,7 @@ impl Core {
     /// On the devices that are expected to be done first together.
     fn run_divided(&self, task: &Task, what: &What, seat: &Seat) -> Result<Answer> {
         let options = RunOptions { device: Some(Device::All), ..RunOptions::default() };
-        let explained = task.terms.explained;
+        let explained = task.is_explained;
         let (outputs, decision) = self.run_told(task, what, &options, true)?;
         let device = decision.as_ref().map_or_else(|| seat.name.clone(), |decision| decision.device.as_str().into());
         Ok(Answer::Arrays { outputs, device, decision: decision.filter(|_| explained) })
@@ -225,7 +226,7 @@ impl Core {
 
     fn run_on_cpu(&self, task: &Task, what: &What) -> Result<Answer> {
         if let What::Program { program, inputs } = what
-            && !task.terms.explained
+            && !task.is_explained
             && self.engine.config.slow_cpu == 1
         {
             let views = views(inputs);
@@ -239,12 +240,12 @@ impl Core {
             return Ok(Answer::Arrays { outputs, device: self.cpu.clone(), decision: None });
         }
         let options = RunOptions { device: Some(Device::Cpu), ..RunOptions::default() };
-        let (outputs, decision) = self.run_told(task, what, &options, task.terms.explained)?;
+        let (outputs, decision) = self.run_told(task, what, &options, task.is_explained)?;
         Ok(Answer::Arrays { outputs, device: self.cpu.clone(), decision })
     }
 
     fn run_with(&self, task: &Task, what: &What, options: &RunOptions, seat: &Seat) -> Result<Answer> {
-        let (outputs, decision) = self.run_told(task, what, options, task.terms.explained)?;
+        let (outputs, decision) = self.run_told(task, what, options, task.is_explained)?;
         Ok(Answer::Arrays { outputs, device: seat.name.clone(), decision })
     }
 
@@ -280,7 +281,7 @@ impl Core {
     }
 
     fn as_chosen(&self, task: &Task, mut decision: Decision) -> Decision {
-        if task.terms.device.is_none() && decision.fallbacks == 0 && decision.predicted.is_empty() {
+        if !task.is_told && decision.fallbacks == 0 && decision.predicted.is_empty() {
             decision.reason = queue_reason(&decision.device);
         }
         decision
@@ -306,7 +307,7 @@ impl Core {
 
 /// The next batch of this worker is this job, if a profile is recorded.
 fn note_job(task: &Task) {
-    profile::note_job(|| Waited { since: task.submitted, is_told: task.terms.device.is_some() });
+    profile::note_job(|| Waited { since: task.submitted, is_told: task.is_told });
 }
 
 type Decided = Option<Box<Decision>>;

@@ -16,6 +16,13 @@ use std::time::{Duration, Instant};
 /// How long a worker that has just worked looks out for more before it sleeps: a thread that sleeps takes 20 to 50 us to
 /// wake, and whoever submits pays for waking it.
 const AWAKE: Duration = Duration::from_micros(200);
+/// How long a worker that has done all there was leaves the counter of those who submit alone: less than an answer takes
+/// to reach another core and the next job to come back, so that whoever waits for each answer loses nothing. Whoever
+/// does not wait would have to fetch the counter back from the worker for each job.
+const SETTLE: Duration = Duration::from_nanos(250);
+/// After several jobs it does so for longer, as if it had done so many at most one by one: more will be there at the next
+/// look.
+const SETTLE_MOST: u32 = 8;
 /// How often a worker looks again at jobs that it left to another device, which may not be as quick as was expected.
 const AGAIN: Duration = Duration::from_millis(1);
 /// How often a worker looks whether its device is back.
@@ -23,10 +30,13 @@ const BACK: Duration = Duration::from_millis(20);
 /// A device that failed again and again is tried after this time at the latest.
 const LONGEST_AWAY: Duration = Duration::from_secs(1);
 
+/// So many looks of somebody who waits awake follow one another closely.
+const LOOKS: u32 = 64;
+
 /// Between two looks of somebody who waits awake: at first only for a moment, and then others may have the core, because
 /// it may be the one that is waited for who needs it.
 pub(crate) fn linger(look: u32) {
-    if look < 64 {
+    if look < LOOKS {
         std::hint::spin_loop();
     } else {
         std::thread::yield_now();
@@ -201,6 +211,7 @@ impl Core {
     /// A worker's life.
     fn live(self: &Arc<Core>, seat: &Arc<Seat>) {
         let mut last_work = Instant::now();
+        let mut looks = 0;
         // Its memory is used again.
         let mut jobs = Vec::new();
         let mut attendance = Attendance::default();
@@ -211,12 +222,21 @@ impl Core {
             }
             // Before looking: whatever comes after is a reason to look again.
             let seen = self.changes.load(Ordering::Acquire);
-            self.next(seat, &mut jobs);
+            let is_all = self.next(seat, &mut jobs);
             if !jobs.is_empty() {
+                let settle = SETTLE * (jobs.len() as u32).min(SETTLE_MOST);
                 last_work = self.serve(seat, &mut jobs);
                 jobs.clear();
+                looks = 0;
+                while is_all && last_work.elapsed() < settle {
+                    std::hint::spin_loop();
+                }
             } else if self.ended.load(Ordering::SeqCst) {
                 return;
+            } else if !self.intake.is_empty() {
+                // One has its number and is on its way: whoever brings it may need this core.
+                linger(looks);
+                looks += 1;
             } else {
                 let _idle = profile::enter(FrameKind::Idle, || "waiting for jobs".into());
                 self.rest(seat, seen, last_work);
@@ -239,7 +259,7 @@ impl Core {
     /// There is a reason to look again.
     pub(crate) fn wake(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
-        self.ring(u32::MAX);
+        self.intake.ring(u32::MAX);
     }
 
     /// Waits for something to do.
@@ -250,13 +270,18 @@ impl Core {
             (is_new || self.ended.load(Ordering::SeqCst)).then_some(())
         };
         // One of them stays awake for a moment; the others would only take its core.
-        if last_work.elapsed() < AWAKE && !self.watch.swap(true, Ordering::Relaxed) {
-            let mut found = None;
-            let mut look = 0u32;
-            while found.is_none() && (!look.is_multiple_of(16) || last_work.elapsed() < AWAKE) {
-                found = changed();
-                look += 1;
+        if !self.watch.swap(true, Ordering::Relaxed) {
+            let mut found = changed();
+            for look in 0..LOOKS {
+                if found.is_some() {
+                    break;
+                }
                 linger(look);
+                found = changed();
+            }
+            while found.is_none() && last_work.elapsed() < AWAKE {
+                std::thread::yield_now();
+                found = changed();
             }
             self.watch.store(false, Ordering::Relaxed);
             if found.is_some() {
@@ -270,7 +295,7 @@ impl Core {
         } else {
             None
         };
-        self.work[seat.device].wait(until.map(|time| Instant::now() + time), changed);
+        self.intake.sleep(seat.device, until.map(|time| Instant::now() + time), changed);
     }
 
     /// Tells when the device is gone or back. Is it gone?

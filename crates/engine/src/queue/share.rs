@@ -31,16 +31,15 @@ const COMMAND_NS: u64 = 1_000;
 type Others = SmallVec<[(usize, u64); 8]>;
 
 impl Core {
-    /// What a worker does next: one job, several of one program that pay as one batch, or a handful of quick ones.
-    pub(super) fn next(self: &Arc<Core>, seat: &Seat, jobs: &mut Vec<TaskRef>) {
-        if self.queued() == 0 {
-            return;
-        }
-        let now_ns = self.now_ns();
+    /// What a worker does next: one job, several of one program that pay as one batch, or a handful of quick ones. Is that
+    /// all there is?
+    pub(super) fn next(self: &Arc<Core>, seat: &Seat, jobs: &mut Vec<TaskRef>) -> bool {
         let is_lost = self.look_at_device(seat);
         let mut guard = lock(&self.state);
         let state = &mut *guard;
         self.sort(state);
+        // Whoever is alone compares no times.
+        let now_ns = if state.seats.len() > 1 { self.now_ns() } else { 0 };
         let mut others = others(state, seat, now_ns);
         let willing = !is_lost && seat.is_willing(now_ns);
         let mut leader: Option<Leader> = None;
@@ -81,6 +80,7 @@ impl Core {
             lock(&seat.running).clone_from(jobs);
             seat.is_listed.store(true, Relaxed);
         }
+        let is_all = state.lanes.is_empty();
         drop(guard);
         self.leave_queue(dropped + jobs.len());
         self.leave(dropped);
@@ -88,8 +88,9 @@ impl Core {
             seat.free_at_ns.store(now_ns.saturating_add(leader.total_ns), Relaxed);
         } else if dropped > 0 && jobs.is_empty() {
             // Those that nobody waits for any more were in the way.
-            self.next(seat, jobs);
+            return self.next(seat, jobs);
         }
+        is_all
     }
 
     /// Would nobody else have it done sooner than in this time?
@@ -122,6 +123,12 @@ impl Core {
             return [COMMAND_NS; DEVICES];
         }
         *task.expected_ns.get_or_init(|| task.with_what(|what| self.expected_of(what)).unwrap_or([1; DEVICES]))
+    }
+
+    /// What a task is expected to take on one device.
+    #[inline]
+    fn expected_on(&self, task: &Task, device: usize) -> u64 {
+        if task.is_command { COMMAND_NS } else { self.expected(task)[device] }
     }
 
     /// The same for work that is not in the queue yet.
@@ -184,7 +191,7 @@ struct Leader {
 
 impl Leader {
     fn new(core: &Core, seat: &Seat, task: &Task) -> Leader {
-        let each_ns = core.expected(task)[seat.device].max(1);
+        let each_ns = core.expected_on(task, seat.device).max(1);
         Leader {
             program: task.program,
             is_quick: each_ns < QUICK_NS,
@@ -216,7 +223,7 @@ impl Leader {
         if !self.is_quick || self.jobs >= HANDFUL || self.total_ns >= HANDFUL_NS || task.is_command != self.is_command {
             return Verdict::Enough;
         }
-        let each_ns = core.expected(task)[seat.device];
+        let each_ns = core.expected_on(task, seat.device);
         if each_ns == 0 || each_ns >= QUICK_NS {
             return Verdict::Enough;
         }

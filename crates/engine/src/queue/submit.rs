@@ -1,8 +1,10 @@
 //! The way in: a job enters, a ticket leaves, or why it is not taken.
 
 use super::job::What;
+use super::pool::TaskRef;
+use super::ring::{Number, Refused};
 use super::sync::lock;
-use super::{Admit, CLOSED, Core, Job, SAMPLE, Ticket, seat};
+use super::{Admit, Core, Job, SAMPLE, Ticket, seat};
 use crate::config::Device;
 use crate::error::{Error, Result};
 use crate::profile::{self, FrameKind, Phase};
@@ -36,45 +38,44 @@ impl Core {
         if terms.deadline.is_some() {
             self.start_timer()?;
         }
-        let id = self.reserve(patience)?;
+        let number = self.reserve(patience)?;
+        let id = number.id;
         let producer = terms.producer.unwrap_or_else(this_thread);
         let is_watched = self.events.any() || self.engine.profiling.is_on();
         let timed = self.config.metrics && id.is_multiple_of(SAMPLE) || is_watched;
-        let task = self.pool.take(id, producer, what, terms, devices, timed);
+        let task = TaskRef::new(id, producer, what, &terms, devices, timed);
         if let Some(deadline) = task.deadline() {
             self.timer.at(deadline, &task);
         }
         let ticket = Ticket { task: task.clone() };
-        if let Err(task) = self.intake.push(task) {
-            // Room was reserved, so that this does not happen; if it did, nothing would be lost.
+        if let Some(task) = self.intake.put(number, task.into_arc(), devices) {
+            // The place was free, so that this does not happen; if it did, nothing would be lost.
+            let task = TaskRef::from(task);
             lock(&self.state).lanes.push(task.priority() as usize, task.producer, task.id, task);
         }
-        self.ring(devices);
-        self.feel_pressure(id);
+        if number.at_most * 4 >= self.config.capacity as u64 * 3 {
+            self.feel_pressure(id);
+        }
         Ok(ticket)
     }
 
     /// Room for one job: its number.
-    fn reserve(&self, patience: Patience) -> Result<u64> {
-        let reserve = || {
-            let mut last = self.submitted.load(Ordering::Relaxed);
-            // Room that is taken meanwhile by somebody else is looked for again.
-            loop {
-                if last & CLOSED != 0 {
-                    return Some(Err(Error::QueueClosed));
-                }
-                if last.saturating_sub(self.taken.load(Ordering::Acquire)) >= self.config.capacity as u64 {
-                    return None;
-                }
-                match self.submitted.compare_exchange_weak(last, last + 1, Ordering::AcqRel, Ordering::Relaxed) {
-                    Ok(_) => return Some(Ok(last + 1)),
-                    Err(now) => last = now,
-                }
-            }
+    #[inline]
+    fn reserve(&self, patience: Patience) -> Result<Number> {
+        let reserve = || match self.intake.number(|| self.taken.load(Ordering::Acquire)) {
+            Ok(number) => Some(Ok(number)),
+            Err(Refused::Closed) => Some(Err(Error::QueueClosed)),
+            Err(Refused::Full) => None,
         };
         if let Some(reserved) = reserve() {
             return reserved;
         }
+        self.reserve_later(patience, reserve)
+    }
+
+    /// As soon as there is room.
+    #[cold]
+    fn reserve_later(&self, patience: Patience, reserve: impl Fn() -> Option<Result<Number>>) -> Result<Number> {
         let until = match patience {
             Patience::Endless => None,
             Patience::None => return Err(self.full()),
@@ -120,8 +121,12 @@ impl Core {
                 }
                 wish(device)
             }
-            What::Command(command) => {
-                let bits = self.bit(command.device()?)?;
+            What::Command(order) => {
+                let device = order.device()?;
+                if device < DEVICES && self.seated.load(Ordering::Relaxed) >> device & 1 == 1 {
+                    return Ok(1 << device);
+                }
+                let bits = self.bit(device)?;
                 self.seat(bits)?;
                 Ok(bits)
             }

@@ -1,9 +1,9 @@
 //! A job on its way, and the ticket that its answer is collected with.
 
-use super::command::Memory;
+use super::command::{Memory, Order};
 use super::job::{Inputs, Priority, Terms, What};
-use super::place::Place;
-use super::pool::{Pool, TaskRef};
+use super::place::{self, Place, Rest, Word};
+use super::pool::TaskRef;
 use super::sync::{Mutex, lock};
 use crate::array::Array;
 use crate::decision::Decision;
@@ -14,7 +14,7 @@ use crate::router::DEVICES;
 use breakeven_ir::backend::Stop;
 use bytes::Bytes;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -69,81 +69,140 @@ pub struct Ticket {
 }
 
 /// A job in the queue.
+///
+/// In this order, so that what every command touches lies in two cache lines: each of them travels from its producer to
+/// its worker and back.
+#[repr(C)]
 pub(crate) struct Task {
+    word: Word,
+    /// The devices, as bits, on which it may run; those that failed are gone from it.
+    pub(crate) devices: AtomicU32,
     /// In the order of submission, from 1.
     pub(crate) id: u64,
     pub(crate) producer: u64,
-    pub(crate) terms: Terms,
     /// Not all are timed: see [`SAMPLE`](super::SAMPLE).
     pub(crate) submitted: Option<Instant>,
-    /// The devices, as bits, on which it may run; those that failed are gone from it.
-    pub(crate) devices: AtomicU32,
-    /// Taken by whoever runs it, so that its inputs are free when it is done.
-    what: Mutex<Option<What>>,
+    priority: Priority,
     pub(crate) is_command: bool,
+    pub(crate) is_explained: bool,
+    /// Did its owner say where it runs?
+    pub(crate) is_told: bool,
     /// The address of its program, if it may be gathered with others; else 0.
     pub(crate) program: usize,
+    /// It stays until nobody has anything to do with the job any more: whoever runs it only reads it.
+    pub(crate) order: Option<Order>,
+    rest: Rest<Outcome>,
+    deadline: Option<Duration>,
+    /// Other work. Taken by whoever runs it, so that its inputs are free when it is done.
+    what: Mutex<Option<What>>,
     /// What it is expected to take on each device: 0 where it can't run.
     pub(crate) expected_ns: OnceLock<[u64; DEVICES]>,
     pub(crate) stop: Stop,
-    /// It was cancelled, which the queue has not counted yet.
-    uncounted: AtomicBool,
-    /// Errors are large and rare: every cache line of a task travels from its producer to its worker and back.
-    place: Place<Result<Answer, Box<Error>>>,
-    /// Where its place belongs.
-    pub(super) home: Arc<Pool>,
+}
+
+/// What a job is answered with. Errors are large and rare.
+#[derive(Clone)]
+struct Outcome(Result<Answer, Box<Error>>);
+
+impl Default for Outcome {
+    /// What most commands are answered with.
+    fn default() -> Outcome {
+        Outcome(Ok(Answer::Done))
+    }
+}
+
+impl From<Outcome> for Result<Answer> {
+    fn from(outcome: Outcome) -> Result<Answer> {
+        outcome.0.map_err(|error| *error)
+    }
+}
+
+impl Default for Task {
+    /// A place for jobs.
+    fn default() -> Task {
+        Task {
+            word: Word::new(),
+            devices: AtomicU32::new(0),
+            id: 0,
+            producer: 0,
+            submitted: None,
+            priority: Priority::Normal,
+            is_command: false,
+            is_explained: false,
+            is_told: false,
+            program: 0,
+            order: None,
+            rest: Rest::new(),
+            deadline: None,
+            what: Mutex::new(None),
+            expected_ns: OnceLock::new(),
+            stop: Stop::new(),
+        }
+    }
 }
 
 impl Task {
-    /// A place for jobs.
-    pub(super) fn empty(home: Arc<Pool>) -> Task {
-        Task {
-            id: 0,
-            producer: 0,
-            terms: Terms::default(),
-            submitted: None,
-            devices: AtomicU32::new(0),
-            what: Mutex::new(None),
-            is_command: false,
-            program: 0,
-            expected_ns: OnceLock::new(),
-            stop: Stop::new(),
-            uncounted: AtomicBool::new(false),
-            place: Place::new(),
-            home,
+    /// A job takes its place.
+    #[inline]
+    pub(super) fn set(&mut self, id: u64, producer: u64, what: What, terms: &Terms, devices: u32, timed: bool) {
+        self.id = id;
+        self.producer = producer;
+        self.submitted = (timed || terms.deadline.is_some()).then(Instant::now);
+        self.devices = AtomicU32::new(devices);
+        self.priority = terms.priority;
+        self.is_explained = terms.explained;
+        self.is_told = terms.device.is_some();
+        if terms.deadline.is_some() {
+            self.deadline = terms.deadline;
+        }
+        match what {
+            What::Command(order) => {
+                self.is_command = true;
+                self.program = 0;
+                self.order = Some(order);
+            }
+            what => {
+                self.is_command = false;
+                self.program = match &what {
+                    What::Program { program, .. } if !terms.explained && !terms.alone => {
+                        Arc::as_ptr(&program.inner) as usize
+                    }
+                    _ => 0,
+                };
+                self.what = Mutex::new(Some(what));
+            }
         }
     }
 
-    /// A job takes its place.
-    pub(super) fn set(&mut self, id: u64, producer: u64, what: What, terms: Terms, devices: u32, timed: bool) {
-        self.program = match &what {
-            What::Program { program, .. } if !terms.explained && !terms.alone => Arc::as_ptr(&program.inner) as usize,
-            _ => 0,
-        };
-        self.is_command = matches!(what, What::Command(_));
-        self.id = id;
-        self.producer = producer;
-        self.terms = terms;
-        self.submitted = (timed || terms.deadline.is_some()).then(Instant::now);
-        self.devices = AtomicU32::new(devices);
-        self.what = Mutex::new(Some(what));
+    /// Nobody has anything to do with it any more. What was not used is not written: its cache lines stay where they are.
+    pub(super) fn reset(&mut self) {
+        let is_launch = matches!(self.order, Some(Order::Launch(_)));
+        if self.is_command {
+            self.order = None;
+        } else {
+            self.what = Mutex::new(None);
+            self.expected_ns = OnceLock::new();
+        }
+        if self.deadline.is_some() {
+            self.deadline = None;
+        }
+        let is_done = place::reset(&mut self.word, &mut self.rest);
+        // A command that was done was not stopped, and nobody but a launch asks whether it is.
+        if !is_done || !self.is_command || is_launch {
+            self.stop.renew();
+        }
     }
 
-    /// Nobody has anything to do with it any more.
-    pub(super) fn reset(&mut self) {
-        self.what = Mutex::new(None);
-        self.expected_ns = OnceLock::new();
-        self.stop.renew();
-        self.uncounted = AtomicBool::new(false);
-        self.place.reset();
+    fn place(&self) -> Place<'_, Outcome> {
+        Place { word: &self.word, rest: &self.rest }
     }
 
     pub(crate) fn priority(&self) -> Priority {
-        self.terms.priority
+        self.priority
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.submitted?.checked_add(self.terms.deadline?)
+        self.submitted?.checked_add(self.deadline?)
     }
 
     /// Looks at the work.
@@ -179,20 +238,22 @@ impl Task {
 
     /// Was it answered?
     pub(crate) fn is_answered(&self) -> bool {
-        self.place.is_filled()
+        self.word.is_filled()
     }
 
     /// Answers it, unless it was answered before.
+    #[inline]
     pub(super) fn answer(&self, answer: Result<Answer>) -> bool {
-        self.place.fill(answer.map_err(Box::new)).is_ok()
+        match answer {
+            Ok(Answer::Done) => self.place().fill_default(),
+            answer => self.place().fill(Outcome(answer.map_err(Box::new))).is_ok(),
+        }
     }
 
     /// Answers it as cancelled, unless it was answered before, and stops its work. Whoever of the queue meets it next counts
     /// it.
     pub(super) fn cancel(&self) -> bool {
-        // Only by whoever is first: one that was late is counted already.
-        let count = || self.uncounted.store(true, Relaxed);
-        let first = self.place.fill_after(Err(Box::new(Error::Cancelled)), count).is_ok();
+        let first = self.place().fill_marked(Outcome(Err(Box::new(Error::Cancelled)))).is_ok();
         if first {
             self.stop.stop();
         }
@@ -201,11 +262,11 @@ impl Task {
 
     /// Was it cancelled? Says so to whoever asks first: its owner may have taken the answer with him.
     pub(super) fn take_cancelled(&self) -> bool {
-        self.is_answered() && self.uncounted.load(Relaxed) && self.uncounted.swap(false, Relaxed)
+        self.word.take_mark()
     }
 
     pub(super) fn late(&self) -> Error {
-        Error::DeadlineExceeded { deadline: self.terms.deadline.unwrap_or_default() }
+        Error::DeadlineExceeded { deadline: self.deadline.unwrap_or_default() }
     }
 }
 
@@ -219,7 +280,7 @@ impl Ticket {
     pub fn wait(self) -> Result<Answer> {
         let _idle = self.idle();
         // Nobody else has this ticket, so that the answer is still there.
-        self.task.place.wait(None, Option::take).flatten().map_or(Err(Error::Aborted), unboxed)
+        self.task.place().wait(None, Option::take).flatten().map_or(Err(Error::Aborted), Outcome::into)
     }
 
     /// Waits for the answer, but not for longer than this; it can be asked for again.
@@ -227,12 +288,13 @@ impl Ticket {
         // A time that can't be told is never.
         let until = Instant::now().checked_add(timeout);
         let _idle = self.idle();
-        self.task.place.wait(until, |answer| answer.clone()).flatten().map(unboxed)
+        self.task.place().wait(until, |answer| answer.clone()).flatten().map(Outcome::into)
     }
 
     /// Whoever waits has nothing else to do, unless the answer is there.
     fn idle(&self) -> Option<profile::Entered> {
-        (!self.is_done()).then(|| profile::enter(FrameKind::Idle, || "waiting for a ticket".into()))
+        (profile::is_joined() && !self.is_done())
+            .then(|| profile::enter(FrameKind::Idle, || "waiting for a ticket".into()))
     }
 
     /// Waits for the results of a program or a batch.
@@ -255,15 +317,19 @@ impl Ticket {
     }
 }
 
-fn unboxed(answer: Result<Answer, Box<Error>>) -> Result<Answer> {
-    answer.map_err(|error| *error)
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.is_done() {
+            self.task.wait_alone();
+        }
+    }
 }
 
 impl Future for Ticket {
     type Output = Result<Answer>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<Answer>> {
-        self.task.place.poll(context, |answer| answer.clone().map_or(Err(Error::Aborted), unboxed))
+        self.task.place().poll(context, |answer| answer.clone().map_or(Err(Error::Aborted), Outcome::into))
     }
 }
 
