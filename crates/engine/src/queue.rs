@@ -320,6 +320,7 @@ impl Core {
         };
         self.intake.drain(tell, |task| {
             let task = TaskRef::from(task);
+            task.fetch();
             lanes.push(task.priority() as usize, task.producer, task.id, task);
         });
     }

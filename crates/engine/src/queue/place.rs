@@ -24,7 +24,7 @@ const VALUE: u32 = 2;
 const WAITED: u32 = 4;
 /// Whoever filled it has left a mark.
 const MARK: u32 = 8;
-/// Somebody has asked for it; those who do are counted from here on, which nobody looks at.
+/// Somebody was here; those who were are counted from this bit on, which nobody looks at.
 const ASKED: u32 = 16;
 
 /// What has become of a place.
@@ -58,11 +58,17 @@ impl Word {
         self.0.load(Ordering::Acquire) & MARK != 0 && self.0.fetch_and(!MARK, Ordering::AcqRel) & MARK != 0
     }
 
+    /// For whoever is about to read what lies beside it and to fill the place: its cache line is fetched once, for writing.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        self.0.fetch_add(ASKED, Ordering::Relaxed);
+    }
+
     /// Shows the place filled, unless it was before; what was there.
     #[inline]
     fn claim(&self, bits: u32) -> Option<u32> {
-        // Nearly always it is as new; looking first would fetch it twice.
-        let mut before = 0;
+        // Nearly always it was fetched by whoever fills it, and by nobody else; looking first would fetch it twice.
+        let mut before = ASKED;
         loop {
             match self.0.compare_exchange_weak(before, before | bits, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Some(before),

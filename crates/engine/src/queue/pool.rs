@@ -84,14 +84,14 @@ impl TaskRef {
     #[inline]
     pub(crate) fn new(id: u64, producer: u64, what: What, terms: &Terms, devices: u32, timed: bool) -> TaskRef {
         let mut task = kept().unwrap_or_default();
-        if Arc::get_mut(&mut task).is_none() {
-            // Nobody else has a place that is kept; if somebody had, it would be left to him.
-            task = Arc::default();
+        if let Some(place) = Arc::get_mut(&mut task) {
+            place.set(id, producer, what, terms, devices, timed);
+            return TaskRef { task: Some(task) };
         }
-        if let Some(task) = Arc::get_mut(&mut task) {
-            task.set(id, producer, what, terms, devices, timed);
-        }
-        TaskRef { task: Some(task) }
+        // Nobody else has a place that is kept; if somebody had, it would be left to him.
+        let mut place = Task::default();
+        place.set(id, producer, what, terms, devices, timed);
+        TaskRef { task: Some(Arc::new(place)) }
     }
 
     /// For a way on which pointers go.

@@ -70,9 +70,9 @@ pub struct Ticket {
 
 /// A job in the queue.
 ///
-/// In this order, so that what every command touches lies in two cache lines: each of them travels from its producer to
-/// its worker and back.
-#[repr(C)]
+/// In this order, so that what every command touches lies in two cache lines, and what it carries in one of them: each of
+/// them travels from its producer to its worker and back.
+#[repr(C, align(64))]
 pub(crate) struct Task {
     word: Word,
     /// The devices, as bits, on which it may run; those that failed are gone from it.
@@ -89,6 +89,7 @@ pub(crate) struct Task {
     pub(crate) is_told: bool,
     /// The address of its program, if it may be gathered with others; else 0.
     pub(crate) program: usize,
+    pub(crate) stop: Stop,
     /// It stays until nobody has anything to do with the job any more: whoever runs it only reads it.
     pub(crate) order: Option<Order>,
     rest: Rest<Outcome>,
@@ -97,8 +98,11 @@ pub(crate) struct Task {
     what: Mutex<Option<What>>,
     /// What it is expected to take on each device: 0 where it can't run.
     pub(crate) expected_ns: OnceLock<[u64; DEVICES]>,
-    pub(crate) stop: Stop,
 }
+
+// The second cache line.
+#[cfg(all(target_pointer_width = "64", not(all(test, loom))))]
+const _: () = assert!(std::mem::offset_of!(Task, order) == 64);
 
 /// What a job is answered with. Errors are large and rare.
 #[derive(Clone)]
@@ -131,12 +135,12 @@ impl Default for Task {
             is_explained: false,
             is_told: false,
             program: 0,
+            stop: Stop::new(),
             order: None,
             rest: Rest::new(),
             deadline: None,
             what: Mutex::new(None),
             expected_ns: OnceLock::new(),
-            stop: Stop::new(),
         }
     }
 }
@@ -224,6 +228,12 @@ impl Task {
     /// The work is to be done by somebody else.
     pub(crate) fn put_back(&self, what: What) {
         *lock(&self.what) = Some(what);
+    }
+
+    /// For whoever is about to look at it and to answer it: see [`Word::fetch`].
+    #[inline]
+    pub(super) fn fetch(&self) {
+        self.word.fetch();
     }
 
     /// May it run on this device?
