@@ -89,8 +89,11 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
         // Half of a small task's time is the call, which tasks of one batch share.
         let batch_ns = || layout.work_ns() / 2;
         match layout {
-            // Few tasks that are each worth several threads run one after the other; else each runs on one thread.
-            _ if tasks.len() < 2 * program.engine.threads => one_by_one(layout, tasks, self.stops, results, &failed),
+            // Few tasks that are each worth several threads run one after the other, and so do those of which some thread would
+            // have more than its share; else each runs on one thread.
+            _ if tasks.len() < 2 * program.engine.threads || layout.is_lopsided(program.engine.threads) => {
+                one_by_one(layout, tasks, self.stops, results, &failed);
+            }
             Layout::Uniform { count, bound } => {
                 let each = bound.prepared.plan().inputs;
                 let listed = self.inputs.len() == count * each;
