@@ -79,6 +79,8 @@ pub struct AdapterLimits {
     pub offset_alignment: u32,
     /// Invocations of a subgroup: least and most; 0 where there are none.
     pub subgroup: (u32, u32),
+    /// Do shaders have 64-bit integers?
+    pub int64: bool,
 }
 
 /// What an adapter is and can do.
@@ -218,6 +220,7 @@ fn describe(adapter: &wgpu::Adapter) -> AdapterInfo {
             groups: limits.max_compute_workgroups_per_dimension,
             offset_alignment: limits.min_storage_buffer_offset_alignment,
             subgroup,
+            int64: has.contains(wgpu::Features::SHADER_INT64),
         },
         features: features.iter().filter(|(flag, _)| has.contains(*flag)).map(|(_, name)| (*name).into()).collect(),
         name: info.name,

@@ -7,7 +7,7 @@ use crate::encode::{Copy, Dispatch, Recording, grid};
 use crate::groups::Bound;
 use crate::health::Permit;
 use crate::job::{Done, Group, Job};
-use crate::layout::{Region, Spot};
+use crate::layout::{Region, Spot, VECTOR};
 use crate::owner::Owner;
 use crate::params;
 use crate::session::check;
@@ -244,7 +244,7 @@ impl Owner {
         if !is_whole {
             let mut words = Vec::with_capacity(stage.stride() + 4);
             params::push_single(&mut words, stage, part.units.clone());
-            let slice = self.driver.block(Role::Device, 4 * words.len() as u64 + 16)?;
+            let slice = self.driver.block(Role::Device, 4 * words.len() as u64 + VECTOR)?;
             self.driver.queue.write_buffer(&slice.buffer, 0, bytemuck::cast_slice(&words));
             slices.push(slice);
         }
@@ -329,7 +329,7 @@ fn bind<'a>(group: &'a Group, blocks: &'a Blocks, number: usize, binding: &Bindi
 
 /// Bindings have at least one vector, and whole ones.
 fn padded(bytes: u64) -> u64 {
-    bytes.next_multiple_of(16).max(16)
+    bytes.next_multiple_of(VECTOR).max(VECTOR)
 }
 
 pub(crate) fn count(timings: &mut Timings, recording: &Recording<'_>) {

@@ -5,7 +5,7 @@
 //! without a word to the owner thread; the others unmapped. Callers only lock and move; whatever calls wgpu (creating,
 //! unmapping, freeing) happens on the owner thread.
 
-use crate::copies;
+use crate::copies::{self, PART};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -245,7 +245,11 @@ impl Upload {
     pub(crate) fn write_all<'p>(&mut self, pieces: impl Iterator<Item = (usize, &'p [u8])>) {
         let Some(view) = &mut self.view else { return };
         let (mut rest, mut at) = (view.slice(..), 0);
-        let copies = pieces.map_while(|(offset, bytes)| {
+        // In parts, so that two threads have about as much to do.
+        let parts = pieces.flat_map(|(offset, bytes)| {
+            bytes.chunks(PART).enumerate().map(move |(number, part)| (offset + number * PART, part))
+        });
+        let copies = parts.map_while(|(offset, bytes)| {
             rest.split_off(..offset.checked_sub(at)?)?;
             let place = rest.split_off(..bytes.len())?;
             at = offset + bytes.len();

@@ -9,6 +9,9 @@ use std::thread;
 /// Fewer bytes than this are copied before another thread is under way: 2 MB take 200 us, a thread 50.
 const WORTH_A_THREAD: usize = 2 << 20;
 
+/// Bytes of the parts that large pieces are cut into, so that two threads have about as much to do.
+pub(crate) const PART: usize = 256 << 10;
+
 /// Runs copies, which are listed with their bytes; about half of them elsewhere if they are large.
 pub(crate) fn run<T: Send>(copies: &mut [(usize, Option<T>)], copy: impl Fn(T) + Sync) {
     let work = |copies: &mut [(usize, Option<T>)]| copies.iter_mut().filter_map(|(_, one)| one.take()).for_each(&copy);

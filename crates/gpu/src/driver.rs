@@ -54,8 +54,8 @@ impl Driver {
     ) -> Result<Driver, String> {
         use wgpu::Features as F;
         let mappable = if info.kind.is_unified() { F::MAPPABLE_PRIMARY_BUFFERS } else { F::empty() };
-        let features =
-            adapter.features() & (mappable | F::TIMESTAMP_QUERY | F::TIMESTAMP_QUERY_INSIDE_PASSES | F::PIPELINE_CACHE);
+        let wanted = F::TIMESTAMP_QUERY | F::TIMESTAMP_QUERY_INSIDE_PASSES | F::PIPELINE_CACHE | F::SHADER_INT64;
+        let features = adapter.features() & (mappable | wanted);
         let request = adapter.request_device(&wgpu::DeviceDescriptor {
             label: None,
             required_features: features,

@@ -7,7 +7,7 @@
 //! output is private and is kept.
 
 use crate::buffers::ALIGN;
-use crate::stage::{Lowered, Slot};
+use crate::stage::{Lowered, Slot, WIDE};
 use breakeven_ir::plan::{BufferId, Place, Plan};
 use std::collections::HashMap;
 
@@ -62,10 +62,13 @@ impl Packer {
     pub(crate) fn add(&mut self, bytes: u64, align: u64) -> Region {
         let offset = self.end.next_multiple_of(align);
         // An empty binding is not allowed, so even nothing takes up some room.
-        self.end = offset + bytes.next_multiple_of(16).max(16);
+        self.end = offset + bytes.next_multiple_of(VECTOR).max(VECTOR);
         Region { offset, bytes }
     }
 }
+
+/// Bytes of the largest vector that kernels read and write, also where a buffer ends in the middle of it.
+pub(crate) const VECTOR: u64 = 4 * WIDE as u64;
 
 /// Bytes of a task's status words.
 pub(crate) const STATUS_BYTES: u64 = 16;

@@ -51,5 +51,5 @@ fn what_is_written_and_read_lies_apart() {
 
     let stay = Layout::new(&plan, &lowered, true);
     assert_eq!(stay.private_outputs, [(0, 0), (1, 1), (2, 2)]);
-    assert_eq!(stay.block_bytes, 16);
+    assert_eq!(stay.block_bytes, 32);
 }

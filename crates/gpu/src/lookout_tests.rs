@@ -32,3 +32,10 @@ fn a_message_from_another_thread_is_seen_while_looking_out() {
     assert_eq!(until(&receiver, begun + Duration::from_secs(20)), None);
     assert!(begun.elapsed() < Duration::from_secs(10));
 }
+
+#[test]
+fn only_short_batches_are_looked_out_for() {
+    assert_eq!(awake_until(0), None, "nothing is known about it");
+    assert_eq!(awake_until(SHORT_NS + 1), None, "a core that looks out computes nothing");
+    assert_eq!(awake_until(SHORT_NS).is_some(), is_parallel());
+}

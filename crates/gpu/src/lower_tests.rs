@@ -9,7 +9,7 @@ pub(crate) fn validate(stage: &Stage) {
     let module = naga::front::wgsl::parse_str(&stage.source)
         .unwrap_or_else(|e| panic!("{}\n{}", e.emit_to_string(&stage.source), stage.source));
     let flags = naga::valid::ValidationFlags::all();
-    let mut validator = naga::valid::Validator::new(flags, naga::valid::Capabilities::empty());
+    let mut validator = naga::valid::Validator::new(flags, naga::valid::Capabilities::SHADER_INT64);
     if let Err(error) = validator.validate(&module) {
         panic!("{}\n{}", error.emit_to_string(&stage.source), stage.source);
     }
@@ -20,13 +20,16 @@ pub(crate) fn lowered(outputs: &[&Tensor]) -> Lowered {
     use crate::stage::{MapVariant, RowsVariant, TileVariant};
     let plan = Plan::new(outputs).unwrap();
     let limits = Limits { workgroup: 1024, workgroup_bytes: 32 << 10, bindings: 16, ..Limits::default() };
+    let wide = Limits { int64: true, ..limits };
     // Each class has its own variants: one at a time differs from the defaults.
     let usual = Variants::default();
     let maps = MapVariant::ALL.iter().map(|&map| Variants { map, ..usual });
     let rows = RowsVariant::ALL.iter().skip(1).map(|&rows| Variants { rows, ..usual });
     let tiles = TileVariant::ALL.iter().skip(1).map(|&tile| Variants { tile, ..usual });
     for variants in maps.chain(rows).chain(tiles) {
-        lower(&plan, &limits, &variants).unwrap().stages.iter().for_each(validate);
+        for limits in [&limits, &wide] {
+            lower(&plan, limits, &variants).unwrap().stages.iter().for_each(validate);
+        }
     }
     lower(&plan, &limits, &Variants::default()).unwrap()
 }

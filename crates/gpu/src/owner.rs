@@ -29,9 +29,6 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long the owner stays inside of one poll: after this it looks whether it was told to stop.
-const POLL_SLICE: Duration = Duration::from_millis(20);
-
 /// Completed submissions between two reports of the allocator.
 const REPORT_EVERY: u64 = 64;
 
@@ -310,37 +307,13 @@ impl Owner {
 
     /// Destroys the device if a test asks for it. From then on nothing polls it, as nothing polls any device that is known
     /// to be lost: wgpu would free the memory that callers have mapped, and read or write just now.
-    fn is_destroyed(&self) -> bool {
+    pub(crate) fn is_destroyed(&self) -> bool {
         let asked = self.life.destroy.swap(false, Relaxed);
         if asked {
             self.driver.device.destroy();
             self.lose("destroyed");
         }
         asked
-    }
-
-    /// Waits for a submission, however long it takes, unless the device is given up meanwhile.
-    pub(crate) fn wait(&self, index: &wgpu::SubmissionIndex) -> Result<(), RunError> {
-        loop {
-            if self.is_destroyed() {
-                return Err(self.lost_error());
-            }
-            let poll = wgpu::PollType::Wait { submission_index: Some(index.clone()), timeout: Some(POLL_SLICE) };
-            let polled = self.driver.device.poll(poll);
-            if let Some(why) = self.driver.lost() {
-                self.lose(&why);
-            }
-            if self.life.is_lost() {
-                return Err(self.lost_error());
-            }
-            match polled {
-                Ok(_) => return Ok(()),
-                Err(wgpu::PollError::Timeout) => {}
-                Err(error) => {
-                    return Err(RunError::Device { device: self.driver.info.id.clone(), message: error.to_string() });
-                }
-            }
-        }
     }
 
     /// Submits a recording and checks what the driver said to it.

@@ -1,7 +1,7 @@
 //! Parameter words, laid out as `stage` says.
 
 use crate::buffers::ALIGN;
-use crate::layout::{Packer, Region};
+use crate::layout::{Packer, Region, VECTOR};
 use crate::stage::{Lowered, Stage};
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ pub(crate) fn single(lowered: &Lowered) -> (Vec<u32>, Vec<Region>) {
         push_single(&mut words, stage, 0..stage.units);
         regions.push(region);
     }
-    // Bindings end at multiples of 16 bytes.
-    words.resize((packer.end.max(16) / 4) as usize, 0);
+    // Bindings end with whole vectors.
+    words.resize((packer.end.max(VECTOR) / 4) as usize, 0);
     (words, regions)
 }

@@ -3,6 +3,7 @@
 
 use crate::driver::Driver;
 use crate::groups::Bound;
+use crate::layout::VECTOR;
 use crate::stage::Stage;
 use crate::store;
 use breakeven_ir::backend::RunError;
@@ -118,7 +119,7 @@ impl Pipelines {
                 ty: wgpu::BindingType::Buffer {
                     ty: wgpu::BufferBindingType::Storage { read_only: !writes },
                     has_dynamic_offset: false,
-                    min_binding_size: wgpu::BufferSize::new(16),
+                    min_binding_size: wgpu::BufferSize::new(VECTOR),
                 },
                 count: None,
             })

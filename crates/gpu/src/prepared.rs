@@ -4,6 +4,7 @@
 //! copied out of mapped memory, or left there and handed over as they are.
 
 use crate::buffers::{Kept, Readback, Upload};
+use crate::copies::{self, PART};
 use crate::health::lock;
 use crate::job::{Command, Core, Done, Group, Job};
 use crate::layout::{Layout, Packer};
@@ -53,11 +54,13 @@ impl GpuPlan {
         let (mut upload, mut created) = (None, false);
         if layout.upload_bytes > 0 {
             let (mut block, is_new) = session.upload(&handle, layout.upload_bytes, stop)?;
+            let mut pieces = Vec::with_capacity(inputs.len());
             for (region, source) in layout.inputs.iter().zip(inputs) {
                 if let Some(region) = region {
-                    copy_in(&mut block, region.offset as usize, source.try_bytes()?, stop)?;
+                    pieces.push((region.offset as usize, source.try_bytes()?));
                 }
             }
+            copy_in(&mut block, &pieces, stop)?;
             (upload, created) = (Some(block), is_new);
         }
         let group = Group { core: core.clone(), layout: layout.clone(), residents, many: None };
@@ -158,11 +161,17 @@ pub(crate) fn between_ns(from: Instant, to: Instant) -> u64 {
 /// Bytes that are copied between two looks at a stop: about 1 ms.
 const COPIED: usize = 4 << 20;
 
-/// Copies an input to where the device finds it.
-fn copy_in(block: &mut Upload, offset: usize, bytes: &[u8], stop: Option<&Stop>) -> Result<(), RunError> {
-    for (number, piece) in bytes.chunks(COPIED).enumerate() {
-        check(stop)?;
-        block.write(offset + number * COPIED, piece);
+/// Copies inputs to where the device finds them, whose offsets ascend.
+fn copy_in(block: &mut Upload, pieces: &[(usize, &[u8])], stop: Option<&Stop>) -> Result<(), RunError> {
+    if stop.is_none() {
+        block.write_all(pieces.iter().copied());
+        return Ok(());
+    }
+    for (offset, bytes) in pieces {
+        for (number, piece) in bytes.chunks(COPIED).enumerate() {
+            check(stop)?;
+            block.write(offset + number * COPIED, piece);
+        }
     }
     Ok(())
 }
@@ -170,6 +179,12 @@ fn copy_in(block: &mut Upload, offset: usize, bytes: &[u8], stop: Option<&Stop>)
 /// Copies a result to its caller.
 fn copy_out(from: &[u8], to: &mut [u8], stop: Option<&Stop>) -> Result<(), RunError> {
     assert_eq!(from.len(), to.len(), "an output's size was not checked");
+    if stop.is_none() {
+        let parts = to.chunks_mut(PART).zip(from.chunks(PART));
+        let mut copies: Vec<_> = parts.map(|(to, from)| (from.len(), Some((to, from)))).collect();
+        copies::run(&mut copies, |(to, from)| to.copy_from_slice(from));
+        return Ok(());
+    }
     for (from, to) in from.chunks(COPIED).zip(to.chunks_mut(COPIED)) {
         check(stop)?;
         to.copy_from_slice(from);

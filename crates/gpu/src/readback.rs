@@ -3,18 +3,56 @@
 use crate::batch::{Blocks, InFlight};
 use crate::buffers::{Block, Kept, Readback, Role};
 use crate::job::Done;
-use crate::lookout::LINGER;
+use crate::lookout::{self, LINGER};
 use crate::owner::Owner;
 use breakeven_ir::backend::RunError;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
+
+/// How long the owner stays inside of one poll: after this it looks whether it was told to stop.
+const POLL_SLICE: Duration = Duration::from_millis(20);
 
 impl Owner {
+    /// Waits for a submission, however long it takes, unless the device is given up meanwhile.
+    pub(crate) fn wait(&self, index: &wgpu::SubmissionIndex) -> Result<(), RunError> {
+        self.wait_for(index, 0)
+    }
+
+    /// The same for one that is predicted to take so long: it is looked out for, if that is not much longer than waking up takes.
+    pub(crate) fn wait_for(&self, index: &wgpu::SubmissionIndex, predicted_ns: u64) -> Result<(), RunError> {
+        let mut awake_until = lookout::awake_until(predicted_ns);
+        loop {
+            if self.is_destroyed() {
+                return Err(self.lost_error());
+            }
+            awake_until = awake_until.filter(|until| Instant::now() < *until);
+            let timeout = Some(if awake_until.is_some() { Duration::ZERO } else { POLL_SLICE });
+            let poll = wgpu::PollType::Wait { submission_index: Some(index.clone()), timeout };
+            let polled = self.driver.device.poll(poll);
+            if let Some(why) = self.driver.lost() {
+                self.lose(&why);
+            }
+            if self.life.is_lost() {
+                return Err(self.lost_error());
+            }
+            match polled {
+                Ok(_) => return Ok(()),
+                Err(wgpu::PollError::Timeout) if awake_until.is_some() => yield_now(),
+                Err(wgpu::PollError::Timeout) => {}
+                Err(error) => {
+                    return Err(RunError::Device { device: self.driver.info.id.clone(), message: error.to_string() });
+                }
+            }
+        }
+    }
+
     /// Waits for the oldest batch and answers its caller.
     pub(crate) fn finish_oldest(&mut self) {
         let Some(flight) = self.in_flight.pop_front() else { return };
         let InFlight { index, blocks, groups, stamps, parts, mut timings, begun, submitted, reply, permit } = flight;
-        if let Err(error) = self.wait(&index) {
+        let predicted_ns: f64 = parts.iter().map(|part| self.predict_ns(part)).sum();
+        if let Err(error) = self.wait_for(&index, predicted_ns as u64) {
             self.discard(blocks);
             let _ = reply.send(Err(error));
             return;

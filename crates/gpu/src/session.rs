@@ -1,6 +1,6 @@
 //! An opened device through all its generations: who waits for it, who notices that it is lost, who rebuilds it.
 
-use crate::adapters::{self, AdapterInfo};
+use crate::adapters::{self, AdapterInfo, Kind};
 use crate::buffers::Upload;
 use crate::config::GpuConfig;
 use crate::error::GpuError;
@@ -16,8 +16,10 @@ use crate::tally::Tally;
 use crate::tune::Tuner;
 use breakeven_ir::backend::{RunError, Stop};
 use crossbeam_channel::{SendTimeoutError, Sender, bounded, select};
+use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 /// Between attempts to rebuild a device there is at least this much, twice as much after each, up to a minute.
@@ -32,6 +34,9 @@ const FAREWELL: Duration = Duration::from_millis(500);
 
 /// How often a caller that may be told to stop looks while it waits.
 pub(crate) const LOOK: Duration = Duration::from_millis(2);
+
+/// Workgroups for each core of a processor that is the device: enough to even out a core that is busy elsewhere.
+const GROUPS_A_CORE: u32 = 8;
 
 /// An opened device.
 pub(crate) struct Session {
@@ -59,7 +64,7 @@ impl Session {
         let home: Arc<OnceLock<Weak<Session>>> = Arc::default();
         let (tally, monitor) = (Arc::new(Tally::default()), Arc::new(Monitor::default()));
         let assumed = Quirks::assumed(info.kind);
-        let kernels = selftest::kernels(&limits(&info, &assumed), &Variants::starting(info.kind));
+        let kernels = selftest::kernels(&limits(&info, &assumed), &starting(&info));
         let store = Arc::new(Store::new(config.cache_dir.as_deref(), &info, kernels));
         let memory = store.read();
         let known = memory.quirks.as_ref().and_then(Found::quirks);
@@ -108,7 +113,7 @@ impl Session {
     fn self_test(self: &Arc<Session>, store: &Store) -> Result<(), RunError> {
         let begun = Instant::now();
         let handle = self.handle()?;
-        let (limits, variants) = (self.limits(), Variants::starting(self.info.kind));
+        let (limits, variants) = (self.limits(), starting(&self.info));
         let test = move |owner: &mut Owner| {
             let found = selftest::run(owner, &limits, &variants);
             if let Ok(quirks) = &found {
@@ -260,7 +265,19 @@ fn limits(info: &AdapterInfo, quirks: &Quirks) -> Limits {
         workgroup: info.limits.workgroup,
         workgroup_bytes: info.limits.workgroup_bytes,
         loop_cap: quirks.loop_cap,
+        int64: info.limits.int64,
+        groups: match info.kind {
+            Kind::Software if info.limits.int64 => {
+                GROUPS_A_CORE * available_parallelism().map_or(1, NonZero::get) as u32
+            }
+            _ => Limits::default().groups,
+        },
     }
+}
+
+/// What the device begins with.
+fn starting(info: &AdapterInfo) -> Variants {
+    Variants::starting(info.kind, info.limits.int64)
 }
 
 fn on_loss(home: Arc<OnceLock<Weak<Session>>>) -> OnLoss {

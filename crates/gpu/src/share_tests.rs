@@ -2,7 +2,7 @@ use super::*;
 use crate::stage::Turns;
 use breakeven_ir::plan::Class;
 
-const TURNS: Turns = Turns { units: 64, most: 16 };
+const TURNS: Turns = Turns { units: 64, most: 16, groups: 64 };
 
 fn stage(units: u64, turns: Turns) -> Stage {
     let group_units = turns.group_units(units);

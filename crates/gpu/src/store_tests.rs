@@ -44,6 +44,7 @@ fn info(driver: &str) -> AdapterInfo {
             groups: 65_535,
             offset_alignment: 256,
             subgroup: (0, 0),
+            int64: false,
         },
         features: vec![],
     }

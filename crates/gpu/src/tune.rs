@@ -56,7 +56,7 @@ impl Tuner {
     pub(crate) fn new(info: &AdapterInfo, store: Arc<Store>, memory: &Memory, background: bool) -> Tuner {
         let software = info.kind == Kind::Software;
         let gl = info.backend == "gl";
-        let mut variants = Variants::starting(info.kind);
+        let mut variants = Variants::starting(info.kind, info.limits.int64);
         let tuned = (0..FAMILIES.len()).map(|family| {
             let choices: Vec<Choice> = candidates(family, Choice::of(&variants, family), software && gl);
             let same = |known: &&Tuned| {

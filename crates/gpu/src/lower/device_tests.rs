@@ -27,9 +27,12 @@ pub(crate) static DEVICES: LazyLock<Mutex<Vec<Device>>> = LazyLock::new(|| {
 });
 
 fn open(adapter: &Adapter) -> Device {
-    let (device, queue) = pollster::block_on(
-        adapter.request_device(&DeviceDescriptor { required_limits: adapter.limits(), ..DeviceDescriptor::default() }),
-    )
+    let required_features = adapter.features() & Features::SHADER_INT64;
+    let (device, queue) = pollster::block_on(adapter.request_device(&DeviceDescriptor {
+        required_features,
+        required_limits: adapter.limits(),
+        ..DeviceDescriptor::default()
+    }))
     .unwrap();
     let has = adapter.limits();
     let limits = Limits {
@@ -38,6 +41,8 @@ fn open(adapter: &Adapter) -> Device {
         workgroup: has.max_compute_invocations_per_workgroup.min(has.max_compute_workgroup_size_x),
         workgroup_bytes: has.max_compute_workgroup_storage_size,
         loop_cap: Some(65535),
+        int64: required_features.contains(Features::SHADER_INT64),
+        ..Limits::default()
     };
     let info = adapter.get_info();
     Device { name: format!("{:?} {}", info.backend, info.name), device, queue, limits, pipelines: Mutex::default() }

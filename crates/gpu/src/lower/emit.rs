@@ -210,6 +210,13 @@ impl<'a> Emitter<'a> {
             Inst::Inside { conditions } => format!("u32({})", self.conditions(conditions, coords)),
             Inst::Map { op, signature, args } => {
                 let mut text = op.row().signatures[usize::from(*signature)].wgsl.to_owned();
+                let is_number = |value: Value| match self.body.insts[value as usize] {
+                    Inst::Const(value) => !value.to_f64().is_nan(),
+                    _ => false,
+                };
+                if dtype == DType::F32 && matches!(op, Op::Maximum | Op::Minimum) && is_number(args[1]) {
+                    text = text.replacen("_(", "_to(", 1);
+                }
                 for (i, value) in args.iter().enumerate().take(op.row().arity) {
                     let mut value = arg(*value);
                     // Drivers without strict floats make x - x 0 and x / x 1, also where x is infinite or NaN.

@@ -1,13 +1,17 @@
-//! The map template: every point on its own, four neighbours at a time where memory allows.
+//! The map template: every point on its own, four or eight neighbours at a time where memory allows.
 
 use super::Target;
 use super::emit::{Emitter, all_groups};
 use super::module::Shape;
 use super::vector::{self, LANES, contiguous};
-use crate::stage::{Stage, Turns};
+use crate::stage::{Stage, Turns, WIDE};
 use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::{Class, Loops};
 use std::fmt::Write;
+
+/// Steps of a body beyond which four points are enough: drivers' compilers take more than twice as long for twice the code, 20 s
+/// for eight points of 72 transcendental functions.
+const LONG: usize = 32;
 
 /// A map as one stage.
 pub(crate) fn lower(target: &Target<'_>, number: usize, loops: &Loops) -> Stage {
@@ -15,8 +19,14 @@ pub(crate) fn lower(target: &Target<'_>, number: usize, loops: &Loops) -> Stage 
     let mut emitter = Emitter::new(target, &loops.body, &groups);
     let points = loops.points();
     let last = groups.len().checked_sub(1);
-    let vector = target.variants.map.points == 4 && last.is_some_and(|last| vectorises(&emitter, loops, last));
-    let lanes = if vector { LANES } else { 1 };
+    let long = loops.body.insts.iter().filter(|inst| matches!(inst, Inst::Map { .. })).count() > LONG;
+    let fits = |lanes: &usize| {
+        *lanes <= target.variants.map.points as usize
+            && !(long && *lanes == WIDE)
+            && last.is_some_and(|last| vectorises(&emitter, loops, last, *lanes))
+    };
+    let lanes = [WIDE, LANES].into_iter().find(fits).unwrap_or(1);
+    let vector = lanes > 1;
     let workgroup = target.variants.map.workgroup.min(target.limits.workgroup);
 
     let mut code = String::new();
@@ -33,7 +43,7 @@ pub(crate) fn lower(target: &Target<'_>, number: usize, loops: &Loops) -> Stage 
         code,
         "for (var u = first + i32(wid.x * {workgroup}u + lid); u < end; u += i32(groups.x * {workgroup}u)) {{"
     );
-    let linear = if vector { format!("u * {LANES}") } else { "u".into() };
+    let linear = if vector { format!("u * {lanes}") } else { "u".into() };
     let base = emitter.split(&mut code, &linear, 0..groups.len(), "x");
     let coords: Vec<Vec<String>> = (0..lanes)
         .map(|lane| {
@@ -45,13 +55,14 @@ pub(crate) fn lower(target: &Target<'_>, number: usize, loops: &Loops) -> Stage 
         })
         .collect();
     let varies = |at: usize| vector && last.is_some_and(|last| masks[at] >> last & 1 == 1);
+    // Step by step for all lanes: compilers that keep the order find instructions that do not wait for each other.
     for &at in steps.iter().filter(|&&at| masks[at] != 0) {
         if !varies(at) {
             emitter.step(&mut code, at, &format!("v{at}"), &base, &plain);
             continue;
         }
         if let Some(last) = last
-            && vector::load(&mut emitter, &mut code, 'v', at, last, &base)
+            && vector::load(&mut emitter, &mut code, 'v', at, last, &base, lanes)
         {
             continue;
         }
@@ -67,31 +78,31 @@ pub(crate) fn lower(target: &Target<'_>, number: usize, loops: &Loops) -> Stage 
             continue;
         }
         let lane = |lane: usize| if varies(value) { format!("v{value}_{lane}") } else { format!("v{value}") };
-        let index = store.index.over_groups(&groups);
-        vector::store(&mut emitter, &mut code, store.buffer, &index, &base, lane);
+        let values: Vec<String> = (0..lanes).map(lane).collect();
+        vector::store(&mut emitter, &mut code, store.buffer, &store.index.over_groups(&groups), &base, &values);
     }
     code += "}\n";
     let units = points.div_ceil(lanes) as u64;
-    let turns = Turns { units: workgroup, most: target.variants.map.turns };
+    let turns = Turns { units: workgroup, most: target.variants.map.turns, groups: target.limits.groups };
     let shape = Shape { workgroup, units, turns, work: points as u64 };
     emitter.module.stage(number, Class::Map, shape, &code)
 }
 
-/// May four neighbours along the last group be computed together? Its extent must be a multiple of four, or the whole
+/// May so many neighbours along the last group be computed together? Its extent must be a multiple of them, or the whole
 /// kernel one run, whose end may then write and read into the padding of its buffers.
-fn vectorises(emitter: &Emitter<'_>, loops: &Loops, last: usize) -> bool {
+fn vectorises(emitter: &Emitter<'_>, loops: &Loops, last: usize, lanes: usize) -> bool {
     let extent = emitter.extents[last];
     let (groups, _) = all_groups(loops);
-    if loops.stores.iter().any(|s| !contiguous(&s.index.over_groups(&groups), last)) {
+    if loops.stores.iter().any(|s| !contiguous(&s.index.over_groups(&groups), last, lanes)) {
         return false;
     }
     let harmless = |inst: &Inst| match inst {
         Inst::Load { access } => {
             let access = &emitter.body.accesses[*access as usize];
-            access.conditions.is_empty() && (contiguous(&access.index, last) || access.index.vars() == 0)
+            access.conditions.is_empty() && (contiguous(&access.index, last, lanes) || access.index.vars() == 0)
         }
         Inst::Gather { .. } => false,
         _ => true,
     };
-    extent.is_multiple_of(LANES) || (groups.len() == 1 && emitter.body.insts.iter().all(harmless))
+    extent.is_multiple_of(lanes) || (groups.len() == 1 && emitter.body.insts.iter().all(harmless))
 }

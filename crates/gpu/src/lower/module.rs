@@ -16,6 +16,8 @@ pub(crate) enum Elem {
     Scalar(DType),
     /// Four neighbours at a time; four bools are one word.
     Vector(DType),
+    /// Eight neighbours at a time, two in each 64-bit word. Not for bools.
+    Wide(DType),
     /// Words of bools, written byte by byte by several invocations.
     AtomicBool,
     /// The status words.
@@ -30,13 +32,14 @@ impl Elem {
             Elem::Vector(DType::I32) => "vec4<i32>",
             Elem::Vector(DType::U32) => "vec4<u32>",
             Elem::Vector(DType::Bool) => "u32",
+            Elem::Wide(_) => "vec4<u64>",
             Elem::AtomicBool | Elem::Status => "atomic<u32>",
         }
     }
 
     fn element_bytes(self) -> usize {
         match self {
-            Elem::Scalar(dtype) | Elem::Vector(dtype) => dtype.size_bytes(),
+            Elem::Scalar(dtype) | Elem::Vector(dtype) | Elem::Wide(dtype) => dtype.size_bytes(),
             Elem::AtomicBool => 1,
             Elem::Status => 4,
         }

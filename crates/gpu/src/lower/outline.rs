@@ -4,7 +4,7 @@
 use super::Target;
 use super::emit::{Emitter, all_groups, needed};
 use super::fold::Part;
-use super::vector::contiguous;
+use super::vector::{LANES, contiguous};
 use breakeven_ir::expr::{Body, Inst, Value};
 use breakeven_ir::merge::Group;
 use breakeven_ir::plan::{Loops, Store};
@@ -196,7 +196,7 @@ impl Cut {
         let side_by_side = |at: usize| match outline.body.insts[at] {
             Inst::Load { access } => {
                 let access = &outline.body.accesses[access as usize];
-                access.conditions.is_empty() && contiguous(&access.index, last)
+                access.conditions.is_empty() && contiguous(&access.index, last, LANES)
             }
             _ => false,
         };

@@ -8,7 +8,7 @@ use super::emit::Emitter;
 use super::fold::{self, NOWHERE, Part};
 use super::module::{Shape, lane_type};
 use super::outline::{Cut, Outline};
-use super::vector::{self, contiguous};
+use super::vector::{self, LANES, contiguous};
 use crate::stage::{Stage, Turns};
 use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::{Class, Store};
@@ -224,7 +224,7 @@ impl<'a> Walk<'a> {
         let index = store.index.over_groups(&self.outline.groups);
         let coords = self.element_coords();
         let value = |lane: usize| self.value(store.value, lane);
-        if self.cut.lanes == 1 || !contiguous(&index, self.outline.last()) {
+        if self.cut.lanes == 1 || !contiguous(&index, self.outline.last(), LANES) {
             let values: Vec<String> = (0..self.cut.lanes).map(value).collect();
             for (value, coords) in values.iter().zip(&coords) {
                 self.emitter.store(&mut self.code, store, &self.outline.groups, value, coords);
@@ -232,8 +232,7 @@ impl<'a> Walk<'a> {
             return;
         }
         let values: Vec<String> = (0..self.cut.lanes).map(value).collect();
-        let lane = |lane: usize| values[lane].clone();
-        vector::store(&mut self.emitter, &mut self.code, store.buffer, &index, &coords[0], lane);
+        vector::store(&mut self.emitter, &mut self.code, store.buffer, &index, &coords[0], &values);
     }
 
     /// Writes the values of the row.
@@ -353,7 +352,7 @@ impl<'a> Walk<'a> {
             return;
         }
         let last = self.outline.last();
-        if self.cut.lanes == 1 || !vector::load(&mut self.emitter, &mut self.code, 'v', at, last, &coords[0]) {
+        if self.cut.lanes == 1 || !vector::load(&mut self.emitter, &mut self.code, 'v', at, last, &coords[0], LANES) {
             for (lane, coords) in coords.iter().enumerate() {
                 let outline = self.outline;
                 let arg = |v: Value| if outline.varies(v as usize) { format!("v{v}_{lane}") } else { format!("v{v}") };

@@ -70,6 +70,22 @@ fn pow2(n: i32) -> f32 {
     return bitcast<f32>(bitcast<u32>(n + 127) << 23u);
 }
 
+// The integer n in the low 23 bits, which are all that a shift to the exponents leaves of it; |n| < 2^22. The sum is exact. A
+// conversion to i32 would be bounded first.
+fn low_bits(n: f32) -> u32 {
+    return bitcast<u32>(n + 12582912.0);
+}
+
+// 2^n for the low bits of -126 <= n <= 127.
+fn exp2_bits(n: u32) -> f32 {
+    return bitcast<f32>((n << 23u) + 0x3f800000u);
+}
+
+// 2^n for an integer -126 <= n <= 127.
+fn exp2_whole(n: f32) -> f32 {
+    return exp2_bits(low_bits(n));
+}
+
 // The high word of a * b.
 fn mul_high(a: u32, b: u32) -> u32 {
     let a0 = a & 0xffffu;
@@ -204,6 +220,15 @@ fn ge_(x: f32, y: f32) -> u32 {
 
 fn max_(x: f32, y: f32) -> f32 {
     return select(select(y, x, x > y), nan(), any_nan(x, y));
+}
+
+// max_ and min_ for a y that is not NaN.
+fn max_to(x: f32, y: f32) -> f32 {
+    return keep_nan(x, select(y, x, x > y));
+}
+
+fn min_to(x: f32, y: f32) -> f32 {
+    return keep_nan(x, select(y, x, x < y));
 }
 
 fn min_(x: f32, y: f32) -> f32 {

@@ -9,13 +9,12 @@ fn exp_reduce(x: f32) -> vec2<f32> {
     return vec2<f32>((x - n * 0.693359375) + firm(n) * 2.1219444e-4, n);
 }
 
-// e^r - 1 for |r| <= 0.3468.
+// e^r - 1 for |r| <= 0.3468. In pairs: what does not depend on each other is computed at the same time.
 fn exp_m1_reduced(r: f32) -> f32 {
-    var p = 1.3836458e-3 * r + 8.367134e-3;
-    p = p * r + 4.166775e-2;
-    p = p * r + 1.6666539e-1;
-    p = p * r + 4.9999997e-1;
-    return p * (r * r) + r;
+    let s = r * r;
+    let high = 1.3836458e-3 * s + (8.367134e-3 * r + 4.166775e-2);
+    let p = high * s + (1.6666539e-1 * r + 4.9999997e-1);
+    return p * s + r;
 }
 
 // (m, first, second, whole) with e^(hi + lo) = (1 + m) first second, for -127 <= hi <= 0 of at most 22 bits and |lo| <
@@ -25,23 +24,25 @@ fn exp_m1_reduced(r: f32) -> f32 {
 fn exp_neg_parts(hi: f32, lo: f32) -> vec4<f32> {
     let n = round((hi + lo) * 1.4426950408889634);
     let r = (firm(hi - n * 0.693359375) + lo) + firm(n) * 2.1219444e-4;
-    let k = i32(n);
+    let k = low_bits(n);
     let first = k >> 1u;
-    return vec4<f32>(exp_m1_reduced(r), pow2(first), pow2(k - first), pow2(max(k, -126)));
+    let whole = exp2_whole(max(n, -126.0));
+    return vec4<f32>(exp_m1_reduced(r), exp2_bits(first), exp2_bits(k - first), whole);
 }
 
 fn exp_(x: f32) -> f32 {
     let s = exp_reduce(clamp(x, -120.0, 89.0));
-    let n = i32(s.y);
+    let n = low_bits(s.y);
     let first = n >> 1u;
-    // Two factors: 2^n itself may be beyond the exponents at both ends.
-    return keep_nan(x, (firm_by(exp_m1_reduced(s.x), s.y) + 1.0) * pow2(first) * pow2(n - first));
+    // Two factors: 2^n itself may be beyond the exponents at both ends. The first is added to the exponent.
+    let scaled = bitcast<u32>(exp_m1_reduced(s.x) + 1.0) + (first << 23u);
+    return keep_nan(x, bitcast<f32>(scaled) * exp2_bits(n - first));
 }
 
 fn expm1(x: f32) -> f32 {
     let s = exp_reduce(clamp(x, -20.0, 89.0));
     // Half the result, because 2^128 is no f32.
-    let scale = pow2(i32(s.y) - 1);
+    let scale = exp2_whole(s.y - 1.0);
     let y = 2.0 * (scale * exp_m1_reduced(s.x) + (firm(scale) - 0.5));
     return select(keep_nan(x, y), x, magnitude(x) < 0x33000000u);
 }
@@ -269,7 +270,7 @@ fn tan_(x: f32) -> f32 {
 fn tanh_(x: f32) -> f32 {
     let s = exp_reduce(max(-2.0 * abs(x), -20.0));
     let p = exp_m1_reduced(s.x);
-    let scale = pow2(i32(s.y));
+    let scale = exp2_whole(s.y);
     let y = ((1.0 - firm(scale)) - scale * p) / ((1.0 + firm(scale)) + scale * p);
     return keep_nan(x, copysign(y, x));
 }
@@ -290,14 +291,19 @@ fn erf(x: f32) -> f32 {
     q = q * t + 6.357266e-1;
     q = q * t + 1.285119e-1;
     let r = exp_reduce(-(q * t + t));
-    let scale = pow2(i32(r.y));
+    let scale = exp2_whole(r.y);
     let far = copysign((1.0 - scale) - scale * exp_m1_reduced(r.x), x);
     return keep_nan(x, select(far, near, t < 0.9277));
 }
 
+// 1 / (1 + e^-x). Where e^-x may be beyond the exponents, it and both ones are divided by 2^64.
 fn sigmoid(x: f32) -> f32 {
-    let e = exp_(-min(abs(x), 120.0));
-    return keep_nan(x, select(1.0, e, x < 0.0) / (1.0 + e));
+    let s = exp_reduce(clamp(-x, -87.0, 104.0));
+    let far = s.y > 90.0;
+    let one = select(1.0, 5.421011e-20, far);
+    let n = low_bits(s.y) - select(0u, 64u, far);
+    let e = bitcast<f32>(bitcast<u32>(exp_m1_reduced(s.x) + 1.0) + (n << 23u));
+    return keep_nan(x, one / (one + e));
 }
 
 // x / (1 + e^-m) for x >= 0, x e^-m / (1 + e^-m) below; m = hi + lo, bounded = |x| without what lies beyond the tail.

@@ -139,7 +139,7 @@ impl<'a> End<'a> {
                 continue;
             }
             if let Some(last) = last
-                && vector::load(emitter, code, 'e', at, last, base)
+                && vector::load(emitter, code, 'e', at, last, base, LANES)
             {
                 continue;
             }
@@ -159,9 +159,10 @@ impl<'a> End<'a> {
             }
             let over = store.index.over_groups(&self.groups);
             if let Some(last) = last
-                && contiguous(&over, last)
+                && contiguous(&over, last, LANES)
             {
-                vector::store(emitter, code, store.buffer, &over, base, |lane| lane_of(value, lane));
+                let values: Vec<String> = (0..LANES).map(|lane| lane_of(value, lane)).collect();
+                vector::store(emitter, code, store.buffer, &over, base, &values);
                 continue;
             }
             for lane in 0..lanes {
