@@ -54,3 +54,38 @@ fn what_is_lent_is_counted_until_it_comes_back() {
     drop(second);
     assert_eq!(pool.stats().used_bytes, 0);
 }
+
+#[test]
+fn blocks_that_share_huge_pages_are_apart_and_lent_again() {
+    let pool = Arc::new(Blocks::default());
+    // The first ones come from the allocator.
+    let sizes = (0..40usize).map(|number| 50_000 + 30_000 * number);
+    let fill = |(number, bytes): (usize, usize)| {
+        let mut block = pool.take(bytes).unwrap();
+        assert!(block.as_bytes().len() == bytes && (block.as_bytes().as_ptr() as usize).is_multiple_of(64));
+        block.as_mut_bytes().fill(number as u8);
+        block
+    };
+    let mut blocks: Vec<Block> = sizes.enumerate().map(fill).collect();
+    assert!(blocks.iter().filter(|block| block.is_part()).count() > 30);
+    for (number, block) in blocks.iter().enumerate() {
+        assert!(block.as_bytes().iter().all(|byte| *byte == number as u8), "{number}");
+    }
+    let last = blocks.pop().unwrap();
+    let (address, bytes) = (last.as_bytes().as_ptr(), last.as_bytes().len());
+    drop(last);
+    let again = pool.take(bytes).unwrap();
+    assert_eq!((again.as_bytes().as_ptr(), again.as_bytes()[bytes - 1]), (address, 39), "the same memory");
+    // What is still read outlives what is given back to the system beside it, and the pool.
+    let kept = blocks.swap_remove(20);
+    drop(blocks);
+    pool.clear();
+    drop(pool);
+    assert!(kept.as_bytes().iter().all(|byte| *byte == 20));
+}
+
+impl Block {
+    fn is_part(&self) -> bool {
+        self.memory.as_ref().is_some_and(|memory| matches!(memory.storage, Storage::Part(_)))
+    }
+}
