@@ -6,6 +6,7 @@ use crate::dtype::{DType, Scalar};
 use crate::ops::{Op, ReduceOp, ScanOp};
 use crate::shape::{AxisSet, Shape};
 use crate::tensor::{FastMap, Kind, Tensor, View, Walk};
+use std::hash::BuildHasher;
 
 /// The number of a node.
 pub(crate) type NodeId = usize;
@@ -59,7 +60,8 @@ pub(crate) struct Graph {
     /// The dtype and shape of each leaf, also of those that nothing needs in the end.
     pub(crate) leaves: Vec<(DType, Shape)>,
     pub(crate) outputs: Vec<NodeId>,
-    seen: FastMap<GraphNode, NodeId>,
+    /// Nodes by their hash, or by the next number that was free: a node is hundreds of bytes, and is here once.
+    seen: FastMap<u64, NodeId>,
 }
 
 /// Pieces that one kernel selects between when it joins tensors. More are joined in rounds: each piece is looked at
@@ -69,7 +71,8 @@ const PIECES: usize = 8;
 impl Graph {
     pub(crate) fn build(outputs: &[&Tensor]) -> Graph {
         let walk = Walk::new(outputs);
-        let mut graph = Graph::default();
+        let mut graph = Graph { nodes: Vec::with_capacity(walk.order().len()), ..Graph::default() };
+        graph.seen.reserve(walk.order().len());
         let mut ids: Vec<NodeId> = Vec::with_capacity(walk.order().len());
         for tensor in walk.order() {
             let mut args = Vec::new();
@@ -209,11 +212,15 @@ impl Graph {
 
     fn insert(&mut self, op: GraphOp, args: Vec<NodeId>, shape: Shape, dtype: DType) -> NodeId {
         let node = GraphNode { op, args, shape, dtype };
-        if let Some(&id) = self.seen.get(&node) {
-            return id;
+        let mut hash = self.seen.hasher().hash_one(&node);
+        while let Some(&id) = self.seen.get(&hash) {
+            if self.nodes[id] == node {
+                return id;
+            }
+            hash = hash.wrapping_add(1);
         }
         let id = self.nodes.len();
-        self.seen.insert(node.clone(), id);
+        self.seen.insert(hash, id);
         self.nodes.push(node);
         id
     }
@@ -225,13 +232,11 @@ impl Graph {
         // Arguments have smaller numbers: one sweep from the end finds everything.
         for id in (0..self.nodes.len()).rev() {
             if live[id] {
-                for arg in self.nodes[id].args.clone() {
-                    live[arg] = true;
-                }
+                self.nodes[id].args.iter().for_each(|&arg| live[arg] = true);
             }
         }
         let mut renumbered = vec![0; self.nodes.len()];
-        let mut kept = Vec::new();
+        let mut kept = Vec::with_capacity(live.iter().filter(|live| **live).count());
         for (id, mut node) in std::mem::take(&mut self.nodes).into_iter().enumerate() {
             if live[id] {
                 node.args.iter_mut().for_each(|arg| *arg = renumbered[*arg]);

