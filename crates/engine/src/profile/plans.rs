@@ -22,7 +22,15 @@ pub(crate) struct Plans {
 struct Entry {
     /// `None` for all those without room.
     plan: Option<Arc<Plan>>,
-    recipe: Option<String>,
+    recipe: Recipe,
+}
+
+/// The graph of a plan as text.
+enum Recipe {
+    None,
+    Text(String),
+    /// Of these, when it is asked for: writing it takes as long as a small batch.
+    Of(Vec<Tensor>),
 }
 
 /// The tensors that a plan computes.
@@ -30,6 +38,8 @@ struct Entry {
 pub(crate) enum Outputs<'a> {
     Lent(&'a [&'a Tensor]),
     Owned(&'a [Tensor]),
+    /// The same, with so little data that they may be kept.
+    Light(&'a [Tensor]),
     /// The plan came before.
     Known,
 }
@@ -45,7 +55,7 @@ impl Plans {
         if self.numbers.len() >= budget::PLANS {
             let entries = &mut self.entries;
             let make = || {
-                entries.push(Entry { plan: None, recipe: None });
+                entries.push(Entry { plan: None, recipe: Recipe::None });
                 next
             };
             return (*self.others.get_or_insert_with(make), false);
@@ -74,20 +84,34 @@ impl Plans {
                 title = format!("{title} #{count}");
             }
             let gpu_eligible = is_eligible(plan, devices);
-            PlanRecord { title, kernels: plan.kernels.len(), gpu_eligible, recipe: entry.recipe.clone() }
+            PlanRecord { title, kernels: plan.kernels.len(), gpu_eligible, recipe: entry.recipe.text() }
         };
         self.entries.iter().map(record).collect()
     }
 }
 
-/// The graph of a plan as text. The only place where recipes are made: at the first batch of each plan, so that the data of
-/// its leaves is not kept.
-fn recipe(outputs: Outputs<'_>) -> Option<String> {
+/// The recipe of a plan, at its first batch: as text, so that the data of its leaves is not kept, unless there is hardly any.
+fn recipe(outputs: Outputs<'_>) -> Recipe {
     match outputs {
-        Outputs::Lent(outputs) => Some(breakeven_ir::recipe(outputs)),
-        Outputs::Owned(outputs) => Some(breakeven_ir::recipe(&outputs.iter().collect::<Vec<_>>())),
-        Outputs::Known => None,
+        Outputs::Lent(outputs) => Recipe::Text(breakeven_ir::recipe(outputs)),
+        Outputs::Owned(outputs) => Recipe::Text(written(outputs)),
+        Outputs::Light(outputs) => Recipe::Of(outputs.to_vec()),
+        Outputs::Known => Recipe::None,
     }
+}
+
+impl Recipe {
+    fn text(&self) -> Option<String> {
+        match self {
+            Recipe::None => None,
+            Recipe::Text(text) => Some(text.clone()),
+            Recipe::Of(outputs) => Some(written(outputs)),
+        }
+    }
+}
+
+fn written(outputs: &[Tensor]) -> String {
+    breakeven_ir::recipe(&outputs.iter().collect::<Vec<_>>())
 }
 
 /// Could a GPU run it? Those that are open are asked; where none is, what every GPU can decides.

@@ -21,6 +21,8 @@ pub(crate) struct Bound {
     pub(crate) stride: usize,
     /// What it computes.
     outputs: Vec<Tensor>,
+    /// Does that hold hardly any data?
+    light: bool,
     structure: PlanKey,
     /// See [`Bound::fingerprint`].
     fingerprint: OnceLock<Digest>,
@@ -31,6 +33,18 @@ enum Origin {
     Input(usize),
     /// Data that the program was recorded with.
     Data(Tensor),
+}
+
+/// Data up to this size may be kept by whoever describes the program later.
+const LIGHT_BYTES: usize = 4096;
+
+/// Is the data that a program was recorded with small, and on the host?
+fn is_light(sources: &[Origin]) -> bool {
+    let bytes = |source: &Origin| match source {
+        Origin::Input(_) => Some(0),
+        Origin::Data(tensor) => tensor.as_data().filter(|data| data.resident().is_none()).map(Buffer::len_bytes),
+    };
+    sources.iter().map(bytes).sum::<Option<usize>>().is_some_and(|bytes| bytes <= LIGHT_BYTES)
 }
 
 impl Bound {
@@ -53,13 +67,14 @@ impl Bound {
         let plain = sources.len() == inputs.len() && sources.iter().enumerate().all(in_order);
         let plan = prepared.plan();
         let stride = plan.result_stride();
+        let light = is_light(&sources);
         let outputs = outputs.iter().map(|tensor| (*tensor).clone()).collect();
-        Ok(Bound { prepared, sources, plain, stride, outputs, structure: key, fingerprint: OnceLock::new() })
+        Ok(Bound { prepared, sources, plain, stride, outputs, light, structure: key, fingerprint: OnceLock::new() })
     }
 
     /// What it computes, for whoever has to describe it.
     pub(crate) fn outputs(&self) -> Outputs<'_> {
-        Outputs::Owned(&self.outputs)
+        if self.light { Outputs::Light(&self.outputs) } else { Outputs::Owned(&self.outputs) }
     }
 
     /// What is computed, but for the values that tasks bring: the structure and the data that it was recorded with.
