@@ -5,12 +5,12 @@ use crate::grid::{COLOURS, Size};
 use crate::layer::{Cells, Layer, State, Stopped, alive};
 use crate::library::{Library, missing};
 use crate::places::places;
-use crate::program::{Step, Until};
+use crate::program::{Regions, Step, Until};
 use crate::record::{Key, bits};
-use crate::regions::add_sizes;
+use crate::regions::RegionWords;
 use crate::rounds::{Rounds, SLICE, Turns};
 use crate::shelf::{Shelf, keys};
-use crate::stage::Stage;
+use crate::stage::{Form, Stage};
 use breakeven::{Many, Program, View, span};
 use std::rc::Rc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl Batches<'_> {
             states(shelf, stage, before, found)
         };
         let trays = alive(&states, form.lanes);
-        let next = |cells: Vec<Cells<'s>>| Layer { form, cells: cells.into(), keys: None, states: states.clone() };
+        let next = |cells: Vec<Cells<'s>>| Layer { form, cells: cells.into(), regions: None, states: states.clone() };
         if trays.is_empty() {
             return Ok(next(vec![Cells::Nowhere; count]));
         }
@@ -63,8 +63,13 @@ impl Batches<'_> {
             for tray in &trays {
                 let mut task = vec![View::from(before.cells[*tray].words()?)];
                 task.extend(origin.map(|all| View::from(part(all, *tray, count))));
-                if let (Stage::OfRegions(_), Some(keys)) = (stage, &before.keys) {
-                    task.push(keys[*tray].as_slice().into());
+                if let (Stage::OfRegions(what), Some(regions)) = (stage, &before.regions) {
+                    let (words, labels) = &regions[*tray];
+                    task.push(match what {
+                        Regions::Largest => words.largest.as_slice().into(),
+                        Regions::BySize => words.sizes.as_slice().into(),
+                        Regions::Count => labels.words()?.into(),
+                    });
                 }
                 tasks.push(task);
             }
@@ -159,11 +164,11 @@ impl Batches<'_> {
         let (made, changing) = rounds.end()?;
         let late = |(state, changing): (&State, bool)| if changing { state.and(Err(Stopped::Late)) } else { *state };
         let states: Rc<[State]> = before.states.iter().zip(changing).map(late).collect();
-        let (cells, keys) = match is_label {
-            true => (before.cells.clone(), Some(region_keys(&made, before.form.lanes)?)),
+        let (cells, regions) = match is_label {
+            true => (before.cells.clone(), Some(regions(made, before.form)?)),
             false => (made.into(), None),
         };
-        Ok(Ended::Done(Layer { form: before.form, cells, keys, states }))
+        Ok(Ended::Done(Layer { form: before.form, cells, regions, states }))
     }
 
     /// The labels of each tray, and the batch whose other outputs are what they are spread along.
@@ -211,15 +216,11 @@ fn run_many(program: &Program, tasks: &[Vec<View<'_>>]) -> breakeven::Result<Man
     program.run_many(tasks)
 }
 
-/// Labels of each tray as keys.
-fn region_keys(labels: &[Cells<'_>], lanes: usize) -> breakeven::Result<Rc<[Vec<u32>]>> {
+/// The regions that labels of each tray tell of.
+fn regions<'s>(labels: Vec<Cells<'s>>, form: Form) -> breakeven::Result<Rc<[(RegionWords, Cells<'s>)]>> {
     let _stage = span!("region sizes");
-    let keys = |labels: &Cells<'_>| {
-        let mut keys = labels.words()?.to_vec();
-        add_sizes(&mut keys, lanes);
-        Ok(keys)
-    };
-    labels.iter().map(keys).collect()
+    let of = |labels: Cells<'s>| Ok((RegionWords::of(labels.words()?, form.canvas, form.lanes), labels));
+    labels.into_iter().map(of).collect()
 }
 
 /// A tray's part of what all have.

@@ -2,6 +2,7 @@
 
 use crate::grid::Size;
 use crate::program::Failure;
+use crate::regions::RegionWords;
 use crate::stage::Form;
 use breakeven::Many;
 use std::rc::Rc;
@@ -52,8 +53,8 @@ pub struct Layer<'a> {
     pub form: Form,
     /// The grids of each tray.
     pub cells: Rc<[Cells<'a>]>,
-    /// Size of the region and label of each cell, after labels were spread: of each tray.
-    pub keys: Option<Rc<[Vec<u32>]>>,
+    /// Regions of each tray, and the labels of their cells, after these were spread.
+    pub regions: Option<Rc<[(RegionWords, Cells<'a>)]>>,
     /// Of each sample.
     pub states: Rc<[State]>,
 }

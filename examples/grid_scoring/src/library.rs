@@ -31,6 +31,16 @@ impl<'e> Library<'e> {
         Ok(place.get_or_init(|| program))
     }
 
+    /// Its programs in parts, so that threads can take them down: each is a graph of many nodes.
+    pub fn into_parts(self, count: usize) -> Vec<Vec<Program>> {
+        let mut parts: Vec<Vec<Program>> = Vec::new();
+        parts.resize_with(count.max(1), Vec::new);
+        for (number, program) in self.programs.into_values().filter_map(OnceLock::into_inner).enumerate() {
+            parts[number % count.max(1)].push(program);
+        }
+        parts
+    }
+
     /// How many are compiled.
     pub fn count(&self) -> usize {
         self.programs.values().filter(|place| place.get().is_some()).count()

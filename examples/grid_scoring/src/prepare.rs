@@ -24,6 +24,7 @@ enum Job {
 enum What {
     Inputs(Anchor),
     Expected(Size, Anchor),
+    Counts,
 }
 
 /// What was made.
@@ -59,6 +60,7 @@ pub fn prepare<'a, 'e>(
                     let cells = match what {
                         What::Inputs(anchor) => buckets[*number].inputs(*anchor),
                         What::Expected(size, anchor) => buckets[*number].outputs(*size, *anchor),
+                        What::Counts => buckets[*number].colour_counts(),
                     };
                     made_of().laid.push((*number, *what, cells));
                 }
@@ -72,9 +74,10 @@ pub fn prepare<'a, 'e>(
     let mut shelves: Vec<Shelf<'a>> = buckets.iter().map(Shelf::new).collect();
     for (number, what, cells) in laid {
         match what {
-            What::Inputs(anchor) => shelves[number].inputs.insert(anchor, cells),
-            What::Expected(size, anchor) => shelves[number].expected.insert((size, anchor), cells),
-        };
+            What::Inputs(anchor) => drop(shelves[number].inputs.insert(anchor, cells)),
+            What::Expected(size, anchor) => drop(shelves[number].expected.insert((size, anchor), cells)),
+            What::Counts => shelves[number].counts = cells,
+        }
     }
     Ok((library, shelves))
 }
@@ -89,7 +92,7 @@ fn jobs(
     for (number, bucket) in buckets.iter().enumerate() {
         let mut laid = HashSet::new();
         for program in stages.iter().enumerate().filter(|(program, _)| wanted(number, *program)).map(|(_, list)| list) {
-            laid.insert(What::Inputs(Anchor::default()));
+            laid.extend([What::Inputs(Anchor::default()), What::Counts]);
             let mut add = |key: Key| {
                 // Whether few samples will be left at last is not known: a loop without end never comes to that.
                 if known.insert(key.clone()) && !key.is_narrow() {

@@ -7,7 +7,7 @@
 use crate::canvas::{PLANES, code, columns};
 use crate::grid::{COLOURS, Size};
 use crate::program::{InPlace, Step};
-use crate::regions::{first_labels, of_regions, spread_labels};
+use crate::regions::{beside, first_labels, of_regions, spread_labels};
 use crate::rounds::NARROW;
 use crate::stage::{Form, Stage, fused_form};
 use breakeven::{DType, RecordError, Slice, Tensor, s};
@@ -58,7 +58,7 @@ impl Key {
     }
 }
 
-/// A stage on canvases of this form. Inputs: the canvas, then what it needs beside it (the task's input, keys of regions).
+/// A stage on canvases of this form. Inputs: the canvas, then what it needs beside it (the task's input, what is known of regions).
 /// Outputs: the canvas, or what the host goes on with (the edges of a box; a loop also gives which lanes changed).
 fn record(stage: &Stage, form: Form, side: usize) -> Result<Recorded> {
     let cells = canvas("cells", form)?;
@@ -72,10 +72,9 @@ fn record(stage: &Stage, form: Form, side: usize) -> Result<Recorded> {
         }
         Stage::CropBbox => (vec![], edges(&cells, form.canvas)?),
         Stage::OfRegions(what) => {
-            let Size { height, width } = form.canvas;
-            let keys = Tensor::input("keys", DType::U32, [height, width, form.lanes])?;
-            let made = of_regions(*what, &cells, &keys, form.canvas)?;
-            (vec![keys], vec![made])
+            let known = beside(*what, form)?;
+            let made = of_regions(*what, &cells, &known, form.canvas)?;
+            (vec![known], vec![made])
         }
         Stage::Label => return spread_labels(form),
         Stage::Loop { body, .. } => {

@@ -12,7 +12,7 @@ use crate::record::{Recorded, Result, along, any_plane, as_row, bits, is, set};
 use crate::stage::Form;
 use breakeven::{DType, Tensor, s};
 
-/// Labels are below this; runs are this far apart, and sizes of regions are kept above labels.
+/// Labels are below this, and runs are this far apart.
 pub(crate) const LABELS: u32 = 1024;
 
 /// The labels that spreading begins with, and how far those of each run are lifted, along rows and along columns.
@@ -44,24 +44,28 @@ pub fn spread_labels(form: Form) -> Result<Recorded> {
     Ok(Recorded { inputs: vec![labels, across, down], outputs: vec![made, changed] })
 }
 
-/// What becomes of regions whose cells have the size of theirs and its label as a key.
-pub fn of_regions(what: Regions, cells: &Tensor, keys: &Tensor, size: Size) -> Result<Tensor> {
+/// What becomes of regions: what is known of them lies beside the canvas, as [`beside`] says.
+pub fn of_regions(what: Regions, cells: &Tensor, known: &Tensor, size: Size) -> Result<Tensor> {
     match what {
-        Regions::Largest => {
-            let kept = keys.eq(keys.max(&[0, 1], true)?)?.and(keys.gt(0)?)?;
-            set(cells, &any_plane(cells)?.and(word(&kept.cast(DType::U32)?, size)?.not()?)?, 0)
-        }
+        Regions::Largest => set(cells, &any_plane(cells)?.and(known.not()?)?, 0),
         Regions::BySize => {
-            let sizes = keys.shr(LABELS.ilog2())?.minimum(9)?;
-            let codes = Tensor::where_(&sizes.gt(0)?, sizes.add(code(0))?, 0u32)?;
-            let inked = word(&codes.shr(along(PLANES, 4)?)?.and(1)?, size)?;
             let background = Tensor::from_vec(bits(0).to_vec(), [PLANES, 1, 1])?;
-            inked.or(is(cells, 0)?.and(background)?)
+            known.or(is(cells, 0)?.and(background)?)
         }
         Regions::Count => {
-            let first = keys.and(LABELS - 1)?.eq(own_labels(size)?)?.and(keys.gt(0)?)?;
+            let first = known.eq(own_labels(size)?)?;
             as_row(&first.cast(DType::U32)?.sum(&[0, 1], false)?.expand_dims(&[0])?)
         }
+    }
+}
+
+/// What lies beside the canvas: the cells of the largest region, sizes as colours, or labels.
+pub fn beside(what: Regions, form: Form) -> Result<Tensor> {
+    let Size { height, width } = form.canvas;
+    match what {
+        Regions::Largest => Tensor::input("largest", DType::U32, [height, form.lanes]),
+        Regions::BySize => Tensor::input("sizes", DType::U32, [PLANES, height, form.lanes]),
+        Regions::Count => Tensor::input("labels", DType::U32, [height, width, form.lanes]),
     }
 }
 
@@ -76,21 +80,63 @@ fn spelled(words: &Tensor, size: Size) -> Result<Tensor> {
     words.expand_dims(&[1])?.shr(along(size.width, 2)?)?.and(1)
 }
 
-/// Bits of each cell, `[.., rows, columns, lanes]`, as words.
-fn word(cells: &Tensor, size: Size) -> Result<Tensor> {
-    cells.shl(along(size.width, 2)?)?.sum(&[-2], false)
+/// Lanes that are counted at once: the labels of one cell are a cache line of theirs, and what is counted stays in L1.
+const COUNTED: usize = 16;
+/// Above the code of a size: the region is the largest.
+const IS_LARGEST: u8 = 1 << PLANES;
+
+/// The regions of a tray, as words.
+pub struct RegionWords {
+    /// The cells of the largest one, of several the first: `[rows, lanes]`.
+    pub largest: Vec<u32>,
+    /// Cells with the size of their region as a colour, 9 at most; none that are background: `[planes, rows, lanes]`.
+    pub sizes: Vec<u32>,
 }
 
-/// Labels of a tray as keys: the size of each cell's region is put above its label. Sums over regions need sums into
-/// computed places, which tensors have not; the labels are on the host between rounds in any case.
-pub fn add_sizes(labels: &mut [u32], lanes: usize) {
-    let mut sizes = [0u32; LABELS as usize];
-    let number = |label: u32| label as usize & (LABELS as usize - 1);
-    for lane in 0..lanes {
-        sizes.fill(0);
-        labels.iter().skip(lane).step_by(lanes).for_each(|label| sizes[number(*label)] += 1);
-        sizes[0] = 0;
-        labels.iter_mut().skip(lane).step_by(lanes).for_each(|label| *label += sizes[number(*label)] * LABELS);
+impl RegionWords {
+    /// Of labels. Sums over regions need sums into computed places, which tensors have not; the labels are on the host between
+    /// rounds in any case.
+    pub fn of(labels: &[u32], size: Size, lanes: usize) -> RegionWords {
+        let Size { height, width } = size;
+        let (mut largest, mut sizes) = (vec![0; height * lanes], vec![0; PLANES * height * lanes]);
+        let number = |label: &u32| *label as usize & (LABELS as usize - 1);
+        let mut counts = vec![[0u16; LABELS as usize]; COUNTED];
+        let mut marks = vec![[0u8; LABELS as usize]; COUNTED];
+        for first in (0..lanes).step_by(COUNTED) {
+            let of_cell =
+                |cell: usize| &labels[cell * lanes + first..(cell * lanes + first + COUNTED).min((cell + 1) * lanes)];
+            counts.iter_mut().for_each(|counts| counts[..=size.cells()].fill(0));
+            for cell in 0..size.cells() {
+                of_cell(cell).iter().zip(&mut counts).for_each(|(label, counts)| counts[number(label)] += 1);
+            }
+            for (counts, marks) in counts.iter().zip(&mut marks) {
+                let by_size = |(label, count): (usize, &u16)| (*count, label);
+                let regions = || counts[..=size.cells()].iter().enumerate().skip(1);
+                // Of several the first one has the largest label.
+                let largest = regions().map(by_size).max().map_or(0, |(_, label)| label);
+                for (label, count) in regions() {
+                    marks[label] = code((*count).min(9) as i32) as u8;
+                }
+                marks[largest] |= IS_LARGEST;
+                marks[0] = 0;
+            }
+            for row in 0..height {
+                let mut words = [[0u32; COUNTED]; PLANES + 1];
+                for column in 0..width {
+                    for (lane, (label, marks)) in of_cell(row * width + column).iter().zip(&marks).enumerate() {
+                        let mark = u32::from(marks[number(label)]);
+                        (0..=PLANES).for_each(|plane| words[plane][lane] |= (mark >> plane & 1) << column);
+                    }
+                }
+                let end = (first + COUNTED).min(lanes);
+                let put = |to: &mut [u32], at: usize, words: &[u32; COUNTED]| {
+                    to[at * lanes + first..at * lanes + end].copy_from_slice(&words[..end - first]);
+                };
+                (0..PLANES).for_each(|plane| put(&mut sizes, plane * height + row, &words[plane]));
+                put(&mut largest, row, &words[PLANES]);
+            }
+        }
+        RegionWords { largest, sizes }
     }
 }
 
@@ -99,9 +145,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_have_the_size_above_the_label() {
-        let mut labels = [0, 0, 0, 7, 0, 7, 0, 3];
-        add_sizes(&mut labels, 2);
-        assert_eq!(labels, [0, 0, 0, 2 * LABELS + 7, 0, 2 * LABELS + 7, 0, LABELS + 3]);
+    fn cells_have_the_size_of_their_region_and_the_first_of_the_largest_is_kept() {
+        // Two lanes of 2x2 cells: a region of two beside one, and two of one cell each.
+        let labels = [4, 0, 3, 3, 4, 0, 0, 1];
+        let RegionWords { largest, sizes } = RegionWords::of(&labels, Size { height: 2, width: 2 }, 2);
+        assert_eq!(largest, [0b01, 0b10, 0b01, 0b00]);
+        let at = |row: usize, column: usize, lane: usize| {
+            (0..PLANES).map(|plane| (sizes[(plane * 2 + row) * 2 + lane] >> column & 1) << plane).sum::<u32>()
+        };
+        assert_eq!([at(0, 0, 0), at(0, 1, 0), at(1, 0, 0), at(1, 1, 0)], [code(2), code(1), code(2), 0]);
+        assert_eq!([at(0, 0, 1), at(0, 1, 1), at(1, 0, 1), at(1, 1, 1)], [0, code(1), 0, code(1)]);
     }
 }

@@ -132,13 +132,14 @@ impl Scoring<'_> {
             let result = runner.run(|| units.get(next.fetch_add(1, Ordering::Relaxed)));
             ended.lock().unwrap_or_else(PoisonError::into_inner).push(result.map(|()| runner.end()));
         });
-        let mut run = Run {
-            outcomes: Vec::new(),
-            rest: Duration::ZERO,
-            compiled: library.count(),
-            batches: 0,
-            remembered: known.scorings,
-        };
+        let compiled = library.count();
+        let parts = Mutex::new(library.into_parts(workers.count));
+        workers.all("ending", |_| {
+            let part = parts.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            drop(part);
+        });
+        let mut run =
+            Run { outcomes: Vec::new(), rest: Duration::ZERO, compiled, batches: 0, remembered: known.scorings };
         let _stage = span!("outcomes");
         for part in ended.into_inner().unwrap_or_else(PoisonError::into_inner) {
             let part = part?;
@@ -216,21 +217,23 @@ impl<'m> Known<'m> {
     }
 }
 
-/// Programs that begin with the same stage, with each bucket: the largest canvases first, and of these what goes in rounds, so
-/// that no worker is left with a long unit at the end.
+/// Programs that begin with the same stage, with each bucket: what takes longest first (labels of regions, other loops, the largest
+/// canvases), so that no worker is left with a long unit at the end.
 fn units(stages: &[Vec<Stage>], buckets: usize, is_known: impl Fn(usize, usize) -> bool) -> Vec<Unit> {
     let mut order: Vec<usize> = (0..stages.len()).collect();
     order.sort_by_cached_key(|number| format!("{:?}", stages[*number]));
-    let goes_in_rounds =
-        |program: usize| stages[program].iter().any(|stage| matches!(stage, Stage::Label | Stage::Loop { .. }));
+    let rounds = |stage: &Stage| match stage {
+        Stage::Label => 2,
+        Stage::Loop { .. } => 1,
+        _ => 0,
+    };
+    let most_rounds = |unit: &Unit| unit.programs.iter().flat_map(|program| &stages[*program]).map(rounds).max();
     let mut units = Vec::new();
     for bucket in (0..buckets).rev() {
         let wanted: Vec<usize> = order.iter().copied().filter(|program| !is_known(bucket, *program)).collect();
         let same = |a: &usize, b: &usize| !stages[*a].is_empty() && stages[*a].first() == stages[*b].first();
-        let mut own: Vec<Unit> =
-            wanted.chunk_by(same).map(|programs| Unit { bucket, programs: programs.to_vec() }).collect();
-        own.sort_by_key(|unit| !unit.programs.iter().any(|program| goes_in_rounds(*program)));
-        units.extend(own);
+        units.extend(wanted.chunk_by(same).map(|programs| Unit { bucket, programs: programs.to_vec() }));
     }
+    units.sort_by_key(|unit| std::cmp::Reverse(most_rounds(unit)));
     units
 }

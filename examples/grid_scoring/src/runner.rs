@@ -159,7 +159,7 @@ impl<'r> Runner<'r> {
         let laid = shelf.inputs.get(&Anchor::default()).map_or(&[][..], Vec::as_slice);
         let trays = shelf.bucket.trays();
         let cells = laid.chunks(laid.len().div_ceil(trays).max(1)).map(Cells::Laid).collect();
-        Layer { form: shelf.form(), cells, keys: None, states: states.into() }
+        Layer { form: shelf.form(), cells, regions: None, states: states.into() }
     }
 
     /// Goes on with a program that waits.

@@ -21,9 +21,9 @@ pub struct Shelf<'a> {
 }
 
 impl<'a> Shelf<'a> {
-    /// Nothing but the colour counts, yet.
+    /// Nothing is laid out yet.
     pub fn new(bucket: &'a Bucket<'a>) -> Shelf<'a> {
-        Shelf { bucket, inputs: HashMap::new(), expected: HashMap::new(), counts: bucket.colour_counts() }
+        Shelf { bucket, inputs: HashMap::new(), expected: HashMap::new(), counts: Vec::new() }
     }
 
     /// Inputs as they are.
