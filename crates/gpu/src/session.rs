@@ -268,9 +268,9 @@ fn limits(info: &AdapterInfo, quirks: &Quirks) -> Limits {
         int64: info.limits.int64,
         groups: match info.kind {
             Kind::Software if info.limits.int64 => {
-                GROUPS_A_CORE * available_parallelism().map_or(1, NonZero::get) as u32
+                Some(GROUPS_A_CORE * available_parallelism().map_or(1, NonZero::get) as u32)
             }
-            _ => Limits::default().groups,
+            _ => None,
         },
     }
 }

@@ -85,7 +85,16 @@ pub(crate) struct Turns {
     pub(crate) groups: u32,
 }
 
+/// Workgroups of a dispatch from which on invocations take all of their turns, on devices of which nobody knows how many cores they
+/// have.
+const MANY_GROUPS: u32 = 1024;
+
 impl Turns {
+    /// So many turns at most, if so many workgroups are left.
+    pub(crate) fn new(units: u32, most: u32, groups: Option<u32>) -> Turns {
+        Turns { units, most, groups: groups.unwrap_or(MANY_GROUPS / most.max(1)) }
+    }
+
     pub(crate) fn once(units: u32) -> Turns {
         Turns { units, most: 1, groups: 1 }
     }
@@ -125,8 +134,8 @@ pub(crate) struct Limits {
     pub(crate) loop_cap: Option<u32>,
     /// Are there 64-bit integers?
     pub(crate) int64: bool,
-    /// Workgroups that keep all cores of the device busy to the end.
-    pub(crate) groups: u32,
+    /// Workgroups that keep all cores of the device busy to the end, where that is known.
+    pub(crate) groups: Option<u32>,
 }
 
 impl Default for Limits {
@@ -139,7 +148,7 @@ impl Default for Limits {
             workgroup_bytes: 16 << 10,
             loop_cap: None,
             int64: false,
-            groups: 64,
+            groups: None,
         }
     }
 }
@@ -196,7 +205,7 @@ impl MapVariant {
     /// How often an invocation takes a unit.
     #[cfg(test)]
     pub(crate) fn turns(&self, units: u64, workgroup: u32) -> u32 {
-        Turns { units: workgroup, most: self.turns, groups: 64 }.group_units(units) / workgroup
+        Turns::new(workgroup, self.turns, None).group_units(units) / workgroup
     }
 }
 

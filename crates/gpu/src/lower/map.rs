@@ -83,7 +83,7 @@ pub(crate) fn lower(target: &Target<'_>, number: usize, loops: &Loops) -> Stage 
     }
     code += "}\n";
     let units = points.div_ceil(lanes) as u64;
-    let turns = Turns { units: workgroup, most: target.variants.map.turns, groups: target.limits.groups };
+    let turns = Turns::new(workgroup, target.variants.map.turns, target.limits.groups);
     let shape = Shape { workgroup, units, turns, work: points as u64 };
     emitter.module.stage(number, Class::Map, shape, &code)
 }
