@@ -2,6 +2,7 @@
 
 use crate::blocks::Blocks;
 use crate::level::Level;
+use crate::moving::Levels;
 use crate::prepared::{PreparedPlan, Shared};
 use crate::scratch::Scratches;
 use crate::team::{Sleep, Team};
@@ -40,8 +41,9 @@ impl Cpu {
     pub fn with_level(threads: usize, level: Level) -> std::io::Result<Cpu> {
         let pool = Pool::new(threads)?;
         let name = format!("{} threads, {}", pool.threads(), level.name());
+        let levels = Levels::measured(level);
         let shared =
-            Shared { pool, sleep: Sleep::default(), level, scratches: Scratches::default(), blocks: Arc::default() };
+            Shared { pool, sleep: Sleep::default(), levels, scratches: Scratches::default(), blocks: Arc::default() };
         Ok(Cpu { shared: Arc::new(shared), name })
     }
 

@@ -52,9 +52,8 @@ impl Level {
         levels
     }
 
-    /// The level for kernels that do little but move memory. A caller's memory is rarely aligned to 64 bytes, so that
-    /// every AVX-512 load lies across two cache lines. (The dot product shifts whole lines into place instead.)
-    pub(crate) fn moving(self) -> Level {
+    /// The best level up to this one whose vectors are no longer than half a cache line.
+    pub(crate) fn with_half_lines(self) -> Level {
         match self {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => Level::Avx2,

@@ -8,6 +8,7 @@ mod emit;
 
 use crate::kernels::reduce::{ReduceFns, row_deviation_at, row_dot_at};
 use crate::level::Level;
+use crate::moving::Levels;
 use crate::peephole::{Deviation, Merged, Overlay, byte_loads, deviations, factors, is_all_bytes, merged, overlays};
 use crate::place::{Bound, Place};
 use crate::program::{Access, Phase, Ptr, Reduction, Step, Target, TileProgram};
@@ -54,6 +55,8 @@ struct Loc {
 struct Lowering<'a> {
     kernel: &'a Loops,
     level: Level,
+    /// Of what does little but move memory.
+    moving: Level,
     masks: Vec<u64>,
     phase_of: Vec<usize>,
     locs: Vec<Option<Loc>>,
@@ -78,7 +81,8 @@ struct Lowering<'a> {
 
 impl TileProgram {
     /// Lowers `kernel` to be run in this manner.
-    pub(crate) fn new(plan: &Plan, kernel: &Loops, level: Level, manner: Manner) -> TileProgram {
+    pub(crate) fn new(plan: &Plan, kernel: &Loops, levels: impl Into<Levels>, manner: Manner) -> TileProgram {
+        let Levels { computing: level, moving } = levels.into();
         let shape = LoopShape::new(kernel, manner == Manner::Parts);
         let count = shape.count();
         let access =
@@ -128,6 +132,7 @@ impl TileProgram {
         let mut lowering = Lowering {
             kernel,
             level,
+            moving,
             phase_of: phases(kernel),
             locs: vec![None; kernel.body.insts.len()],
             in_place: vec![None; kernel.body.insts.len()],

@@ -1,8 +1,8 @@
 //! A plan made ready for the CPU: every kernel lowered, its threads and stores chosen by measurement.
 
 use crate::blocks::Blocks;
-use crate::level::Level;
 use crate::lower::Manner;
+use crate::moving::Levels;
 use crate::product::Product;
 use crate::program::TileProgram;
 use crate::schedule::{Buffers, Run};
@@ -21,7 +21,7 @@ use std::time::Instant;
 pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pub(crate) sleep: Sleep,
-    pub(crate) level: Level,
+    pub(crate) levels: Levels,
     pub(crate) scratches: Scratches,
     pub(crate) blocks: Arc<Blocks>,
 }
@@ -53,19 +53,19 @@ enum ReadyForm {
 }
 
 impl Ready {
-    fn new(plan: &Plan, kernel: &Kernel, level: Level) -> Ready {
+    fn new(plan: &Plan, kernel: &Kernel, levels: Levels) -> Ready {
         match kernel {
             Kernel::Contract(contract) => {
-                let product = Product::new(plan, contract, level);
+                let product = Product::new(plan, contract, levels.computing);
                 Ready { work: Work::estimated(product.estimate_ns()), form: ReadyForm::Product(Box::new(product)) }
             }
             Kernel::Loops(loops) => {
-                let program = TileProgram::new(plan, loops, level, Manner::Whole);
+                let program = TileProgram::new(plan, loops, levels, Manner::Whole);
                 let work = Work::estimated(program.points() * program.estimate_ps / 1000);
                 let bytes: usize = loops.stores.iter().map(|s| plan.buffer(s.buffer).bytes()).sum();
                 let slots_last = program.shape.form != Form::Columns && !program.whole_rows();
                 let form = if bytes >= STREAM_BYTES && slots_last && cfg!(target_arch = "x86_64") {
-                    let streamed = TileProgram::new(plan, loops, level, Manner::Streamed);
+                    let streamed = TileProgram::new(plan, loops, levels, Manner::Streamed);
                     let best_ns = [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)];
                     ReadyForm::Either { variants: Box::new([program, streamed]), best_ns, runs: AtomicU32::new(0) }
                 } else {
@@ -136,7 +136,7 @@ const BASES: usize = 32;
 
 impl PreparedPlan {
     pub(crate) fn new(plan: &Arc<Plan>, shared: &Arc<Shared>) -> PreparedPlan {
-        let kernels = plan.kernels.iter().map(|kernel| Ready::new(plan, kernel, shared.level)).collect();
+        let kernels = plan.kernels.iter().map(|kernel| Ready::new(plan, kernel, shared.levels)).collect();
         let tasks = TaskLayout::new(plan);
         let mut made = PreparedPlan { plan: plan.clone(), kernels, shared: shared.clone(), tasks, straight: None };
         made.straight = made.single_map().and_then(|program| Straight::new(program, &made.tasks));

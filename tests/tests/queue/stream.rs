@@ -47,7 +47,13 @@ fn a_stream_over_lavapipe_is_not_slower() {
     let engine = only(&ON_GPU, vec![Arc::new(gpu(Api::Vulkan, &GpuConfig::default()))]);
     let program = doubling(&engine, 100_000);
     ratio(&engine, &program, 100_000, 10);
-    at_least("lavapipe: one at a time / streamed", 0.9, || ratio(&engine, &program, 100_000, BATCHES));
+    // In turns: whether the driver's threads have a core each or share one changes what either way takes by a factor of two, and
+    // stays so for a while.
+    at_least("lavapipe: one at a time / streamed", 0.9, || {
+        let mut turns: Vec<f64> = (0..9).map(|_| ratio(&engine, &program, 100_000, BATCHES / 8)).collect();
+        turns.sort_by(f64::total_cmp);
+        turns[4]
+    });
 }
 
 #[test]

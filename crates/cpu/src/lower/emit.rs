@@ -237,7 +237,7 @@ impl Lowering<'_> {
                 let memory = |ptr: Ptr| self.out.targets[ptr as usize] == Target::Memory;
                 let moves =
                     op.row().cost == 1 && memory(dst) && locs[..arity].iter().all(|l| l.scalar || memory(l.ptr));
-                let level = if moves { self.level.moving() } else { self.level };
+                let level = if moves { self.moving } else { self.level };
                 let fns = match self.merged[v].map(|merged| merged.pair) {
                     Some(Pair::ExpSub) => exp_sub_fns(level),
                     Some(Pair::MulAdd) => mul_add_fns(level),
