@@ -1,8 +1,8 @@
 //! Which SIMD level moves memory fastest: the best level of a CPU enters, the level for kernels that do little else leaves.
 //!
 //! A caller's memory is rarely aligned to 64 bytes, so that every AVX-512 load lies across two cache lines. Some CPUs pay for that
-//! with more than the wider load saves and others do not (a relu of 10^5 elements takes 3.1 us with 64-byte vectors and 3.5 with
-//! 32-byte ones on a Zen 5), so it is measured when the backend is made, which takes about 0.1 ms.
+//! with more than the wider load saves and others do not (a plain loop over 10^5 elements takes 3.1 us with 64-byte vectors and 3.5
+//! with 32-byte ones on a Zen 5), so it is measured when the backend is made, which takes about 0.1 ms.
 
 use crate::kernels::map::map_fns;
 use crate::level::Level;
