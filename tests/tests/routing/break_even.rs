@@ -25,12 +25,16 @@ fn sizes(from: f64, to: f64, factor: f64) -> Vec<usize> {
 /// fast as ever, what is around them takes a hundred times as long, and expressions with both teach something between.
 const APART: f64 = if cfg!(debug_assertions) { 2.0 } else { 1.25 };
 
-/// Where nothing was found up to `end`, it lies beyond that.
 #[track_caller]
-fn assert_agree(what: &str, router: Option<f64>, apart: Option<f64>, end: f64) {
-    let within = |size: Option<f64>| size.map_or(end, |size| size.min(end));
-    let off = (within(router) / within(apart)).max(within(apart) / within(router));
-    assert!(off <= APART, "{what}: {router:?} instead of {apart:?}, up to {end}");
+fn assert_agree(what: &str, router: Option<f64>, apart: Option<f64>) {
+    match (router, apart) {
+        (None, None) => {}
+        (Some(router), Some(apart)) => {
+            let off = (router / apart).max(apart / router);
+            assert!(off <= APART, "{what}: {router:.0} instead of {apart:.0}");
+        }
+        _ => panic!("{what}: {router:?} instead of {apart:?}"),
+    }
 }
 
 /// What was published of the 4090, put together here: 3.5 ms a call, 23.4 GB/s up, 1.9 GB/s back, products of 500 and
@@ -51,10 +55,10 @@ fn matmul(n: usize) -> Tensor {
 fn products_break_even_where_published_figures_and_this_cpu_say() {
     let _alone = alone();
     // As far as two slow cores and two fast ones break even.
-    for (profile, most) in [("rtx4090", 2000.0), ("dx12-laptop", 1600.0), ("modern-discrete", 1000.0)] {
+    for (profile, most) in [("rtx4090", 3000.0), ("dx12-laptop", 2400.0), ("modern-discrete", 1500.0)] {
         let (engine, sim) = engine(profile);
         let router = crossover(&sizes(40.0, 2.0 * most, 1.05), |n| predicted(&engine, &matmul(n)));
-        let apart = crossover(&sizes(most / 40.0, most, 1.2), |n| {
+        let apart = crossover(&sizes(most / 60.0, most, 1.2), |n| {
             let (x, y) = (numbers(&[n, n]), others(&[n, n]));
             let device_ns = match profile {
                 "rtx4090" => published_4090_matmul_ns(n as f64),
@@ -62,7 +66,7 @@ fn products_break_even_where_published_figures_and_this_cpu_say() {
             };
             [cpu_ns(&engine, &x.matmul(&y).unwrap()), device_ns]
         });
-        assert_agree(&format!("matmul on {profile}"), router, apart, most);
+        assert_agree(&format!("matmul on {profile}"), router, apart);
     }
     for n in [500.0, 700.0, 1000.0] {
         let (_, sim) = engine("rtx4090");
@@ -125,5 +129,5 @@ fn fusing_moves_the_break_even() {
         let output = chain(&numbers(&[n]));
         [cpu_ns(&engine, &output), sim.batch_ns(&plan(&output), 1) as f64]
     });
-    assert_agree("ten operations at once", Some(fused), apart, fused * 4.0);
+    assert_agree("ten operations at once", Some(fused), apart);
 }
