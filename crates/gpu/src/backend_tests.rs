@@ -52,6 +52,7 @@ fn stage(source: &Arc<str>, from: Slot, to: Slot, elems: usize) -> Stage {
         group_units: 64,
         turns: Turns::once(64),
         work: elems as u64,
+        run: None,
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Core {
     asked: AtomicU64,
     /// Measured nanoseconds of a run, estimated at first.
     pub(crate) estimate_ns: AtomicU64,
+    /// What batches of many tasks that begin with one of this plan take, in 1024ths of what is assumed.
+    tasks_share: AtomicU64,
     /// Nanoseconds of each of the plan's kernels by the device's clock; 0 before it was timed.
     kernel_ns: Box<[AtomicU64]>,
 }
@@ -55,6 +57,7 @@ impl Core {
             ready: AtomicU64::new(0),
             asked: AtomicU64::new(0),
             estimate_ns,
+            tasks_share: AtomicU64::new(1024),
             kernel_ns,
         }
     }
@@ -92,6 +95,18 @@ impl Core {
 
     pub(crate) fn kernel_ns(&self) -> Vec<u64> {
         self.kernel_ns.iter().map(|ns| ns.load(Relaxed)).collect()
+    }
+
+    /// What so much work of many tasks is expected to take.
+    pub(crate) fn tasks_ns(&self, work: u64) -> u64 {
+        (u128::from(assumed_ns(work)) * u128::from(self.tasks_share.load(Relaxed)) / 1024) as u64
+    }
+
+    /// Learns what that took, as [`Core::learn`] does.
+    pub(crate) fn learn_tasks(&self, work: u64, ns: u64) {
+        let before = self.tasks_share.load(Relaxed);
+        let share = (u128::from(ns) * 1024 / u128::from(assumed_ns(work))) as u64;
+        self.tasks_share.store(((before * 3 + share.min(2 * before)) / 4).max(1), Relaxed);
     }
 
     /// Learns what a run took. One that took far longer than any other (the driver's compiler was in it, or the machine was

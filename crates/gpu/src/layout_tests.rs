@@ -16,6 +16,7 @@ fn stage(bindings: &[(Slot, bool)]) -> Stage {
         group_units: 64,
         turns: Turns::once(64),
         work: 100,
+        run: None,
     }
 }
 

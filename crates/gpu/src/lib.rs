@@ -41,6 +41,7 @@ mod trial;
 mod backend;
 mod choice;
 mod depth;
+mod joined;
 mod mixed;
 mod monitor;
 mod prepared;

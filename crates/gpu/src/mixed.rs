@@ -7,7 +7,8 @@
 use crate::buffers::{ALIGN, Readback, Upload};
 use crate::copies;
 use crate::health::lock;
-use crate::job::{Command, Group, Job, Many, assumed_ns};
+use crate::job::{Command, Group, Job, Many};
+use crate::joined::{self, Constants};
 use crate::layout::{Layout, Packer, Region, STATUS_BYTES, Spot};
 use crate::params;
 use crate::prepared::{GpuPlan, between_ns, host, zeros};
@@ -36,8 +37,9 @@ pub(crate) struct Ends<'a> {
     pub(crate) left: Option<&'a mut dyn FnMut(usize, Vec<Buffer>)>,
 }
 
-/// Results of one submission that are smaller are copied out: handing each of them over costs as much.
-const LEFT_BYTES: u64 = 256 << 10;
+/// Results of one submission with fewer bytes a task are copied out: handing each of them over costs as much. What another core
+/// has just written is read at about 1.2 bytes a nanosecond (20 KB took 17 us).
+const LEFT_BYTES: u64 = 512;
 
 /// Tasks begin at multiples of this inside of a binding: whole vectors, whole cache lines.
 const TASK_ALIGN: u64 = RESULT_ALIGN as u64;
@@ -106,21 +108,21 @@ fn run_alone(task: &Entry<'_>, number: usize, ends: &mut Ends<'_>) -> Result<Tim
 }
 
 /// A group of tasks and where everything of theirs lies.
-struct Laid {
-    members: Vec<usize>,
-    layout: Arc<Layout>,
-    places: Places,
-    many: Many,
+pub(crate) struct Laid {
+    pub(crate) members: Vec<usize>,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) places: Places,
+    pub(crate) many: Many,
 }
 
 /// Where each task of a group begins, inside of what its bindings show.
-struct Places {
+pub(crate) struct Places {
     /// Task after task.
-    inputs: Vec<u64>,
+    pub(crate) inputs: Vec<u64>,
     /// Output after output.
-    outputs: Vec<u64>,
+    pub(crate) outputs: Vec<u64>,
     /// Private block after private block.
-    privates: Vec<u64>,
+    pub(crate) privates: Vec<u64>,
 }
 
 fn run_part(
@@ -136,7 +138,8 @@ fn run_part(
     let mut laid: Vec<Laid> = groups.map(|members| lay_out(tasks, members, &mut upload, &mut block)).collect();
     let upload_bytes = upload.end;
     let work: u64 = laid.iter().flat_map(|laid| &laid.many.work).sum();
-    let predicted_ns = assumed_ns(work);
+    let leader = &tasks[part[0]].plan.core;
+    let predicted_ns = leader.tasks_ns(work);
     let laid_out = Instant::now();
     let permit = session.enter(&handle, predicted_ns, begun, None)?;
     let entered = Instant::now();
@@ -159,12 +162,15 @@ fn run_part(
     let job = |reply| Job { groups, upload, upload_bytes, block_bytes, reply, permit, stop: None, sent };
     let done = session.ask(&handle, || predicted_ns, None, |reply| Command::Run(Box::new(job(reply))))?;
     let finished = done.finished;
+    leader.learn_tasks(work, between_ns(sent, finished));
     let bytes = done.read.as_ref().map_or(&[][..], |read| read.bytes());
     let mut found = Vec::with_capacity(part.len());
     laid.iter().for_each(|laid| find_results(tasks, laid, bytes, &mut found, ends.failed));
     let is_slow = || lock(&session.quirks).slow_mapped_reads;
     match (&mut ends.left, done.read) {
-        (Some(left), Some(read)) if block_bytes >= LEFT_BYTES && !is_slow() => leave(&found, read, left),
+        (Some(left), Some(read)) if block_bytes >= LEFT_BYTES * part.len() as u64 && !is_slow() => {
+            leave(&found, read, left)
+        }
         (_, read) => hand_out(tasks, &found, read.as_ref().map_or(&[], |read| read.bytes()), ends.results),
     }
     let kernels = part.iter().map(|task| tasks[*task].plan.core.plan.kernels.len() as u32).sum();
@@ -177,23 +183,30 @@ fn run_part(
     Ok(Timings { kernels, created, total_ns, upload_ns, queue_ns, readback_ns, ..done.timings })
 }
 
-/// Tasks that share dispatches: the same kernels, and sizes that leave little of the grid without work.
+/// Tasks that share dispatches: the same kernels, and sizes that leave little of the grid without work, or one run.
 fn group(tasks: &[Entry<'_>], part: &[usize]) -> Vec<Vec<usize>> {
-    let mut by_signature: HashMap<usize, usize> = HashMap::new();
+    let core = |task: usize| &*tasks[task].plan.core;
+    let mut by_signature: HashMap<(usize, Option<Constants<'_>>), usize> = HashMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for &task in part {
-        let number = *by_signature.entry(tasks[task].plan.core.signature).or_insert_with(|| {
+        let number = *by_signature.entry((core(task).signature, joined::constants(core(task)))).or_insert_with(|| {
             groups.push(Vec::new());
             groups.len() - 1
         });
         groups[number].push(task);
     }
-    let stages = |task: usize| &tasks[task].plan.core.lowered.stages[..];
-    groups.into_iter().flat_map(|members| share::split(members, stages)).collect()
+    let split = |members: Vec<usize>| match joined::constants(core(members[0])) {
+        Some(_) => vec![members],
+        None => share::split(members, |task| &core(task).lowered.stages),
+    };
+    groups.into_iter().flat_map(split).collect()
 }
 
 fn lay_out(tasks: &[Entry<'_>], members: Vec<usize>, upload: &mut Packer, block: &mut Packer) -> Laid {
     let leader = &tasks[members[0]].plan.core;
+    if joined::constants(leader).is_some() {
+        return joined::lay_out(tasks, members, upload, block);
+    }
     let stages = &leader.lowered.stages;
     let cores = || members.iter().map(|member| &tasks[*member].plan.core);
     let mut layout = (*leader.layout).clone();
@@ -245,7 +258,10 @@ fn lay_out(tasks: &[Entry<'_>], members: Vec<usize>, upload: &mut Packer, block:
 fn fill(tasks: &[Entry<'_>], laid: &Laid, memory: &mut Upload) {
     let inputs = laid.members.iter().flat_map(|member| tasks[*member].inputs.iter().zip(&laid.layout.inputs));
     let used = inputs.zip(&laid.places.inputs).filter(|((_, region), _)| region.is_some());
-    memory.write_all(used.map(|((bytes, _), start)| (*start as usize, *bytes)));
+    let mut pieces: Vec<(usize, &[u8])> = used.map(|((bytes, _), start)| (*start as usize, *bytes)).collect();
+    // Those of one run lie input by input. Nothing takes no room: it begins where what follows does.
+    pieces.sort_by_key(|(start, bytes)| (*start, bytes.len()));
+    memory.write_all(pieces.into_iter());
     let mut words = Vec::new();
     for (stage, region) in laid.many.params.iter().enumerate() {
         write_params(&mut words, tasks, laid, stage);
@@ -255,11 +271,12 @@ fn fill(tasks: &[Entry<'_>], laid: &Laid, memory: &mut Upload) {
 
 /// The words of one stage for all tasks.
 fn write_params(words: &mut Vec<u32>, tasks: &[Entry<'_>], laid: &Laid, number: usize) {
-    let Laid { members, layout, places, .. } = laid;
+    let Laid { members, layout, places, many } = laid;
     words.clear();
-    words.push(members.len() as u32);
+    words.push(many.tasks);
     let each = layout.inputs.len();
-    for (task, member) in members.iter().enumerate() {
+    // Those of one run are one task, which begins with the first of them.
+    for (task, member) in members.iter().enumerate().take(many.tasks as usize) {
         let stage = &tasks[*member].plan.core.lowered.stages[number];
         let base = |(binding, spot): (&crate::stage::Binding, &Spot)| {
             let bytes = match *spot {
@@ -270,7 +287,8 @@ fn write_params(words: &mut Vec<u32>, tasks: &[Entry<'_>], laid: &Laid, number: 
             };
             (bytes / binding.element_bytes as u64) as i64
         };
-        params::push_task(words, stage, stage.bindings.iter().zip(&layout.spots[number]).map(base), 0..stage.units);
+        let units = if many.tasks == 1 { many.units[number] } else { stage.units };
+        params::push_task(words, stage, stage.bindings.iter().zip(&layout.spots[number]).map(base), 0..units);
     }
 }
 

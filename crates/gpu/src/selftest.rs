@@ -178,6 +178,7 @@ fn probe(owner: &mut Owner) -> Result<Arc<Core>, RunError> {
         group_units: 1,
         turns: Turns::once(1),
         work: 1,
+        run: None,
     };
     Ok(owner.trial_core(&Arc::new(plan), Lowered { stages: vec![stage], ..Lowered::default() }))
 }

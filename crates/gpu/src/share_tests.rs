@@ -7,7 +7,18 @@ const TURNS: Turns = Turns { units: 64, most: 16, groups: 64 };
 fn stage(units: u64, turns: Turns) -> Stage {
     let group_units = turns.group_units(units);
     let (bindings, params) = (vec![], vec![]);
-    Stage { kernel: 0, class: Class::Map, source: "".into(), bindings, params, units, group_units, turns, work: units }
+    Stage {
+        kernel: 0,
+        class: Class::Map,
+        source: "".into(),
+        bindings,
+        params,
+        units,
+        group_units,
+        turns,
+        work: units,
+        run: None,
+    }
 }
 
 /// Splits tasks of so many units, one stage each, and checks what holds for all groups.

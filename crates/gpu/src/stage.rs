@@ -65,6 +65,9 @@ pub(crate) struct Stage {
     pub(crate) turns: Turns,
     /// Elements (points, or multiply-adds of a contraction) behind all units: what time is predicted by.
     pub(crate) work: u64,
+    /// The elements of a unit, if each element is computed from those at its own place of all buffers, which have as many: then
+    /// several tasks side by side are one.
+    pub(crate) run: Option<u32>,
 }
 
 impl Stage {

@@ -5,7 +5,9 @@ use super::emit::{Emitter, all_groups};
 use super::module::Shape;
 use super::vector::{self, LANES, contiguous};
 use crate::stage::{Stage, Turns, WIDE};
-use breakeven_ir::expr::{Inst, Value};
+use breakeven_ir::expr::{Body, Inst, Value};
+use breakeven_ir::index::Index;
+use breakeven_ir::merge::Group;
 use breakeven_ir::plan::{Class, Loops};
 use std::fmt::Write;
 
@@ -85,7 +87,25 @@ pub(crate) fn lower(target: &Target<'_>, number: usize, loops: &Loops) -> Stage 
     let units = points.div_ceil(lanes) as u64;
     let turns = Turns::new(workgroup, target.variants.map.turns, target.limits.groups);
     let shape = Shape { workgroup, units, turns, work: points as u64 };
-    emitter.module.stage(number, Class::Map, shape, &code)
+    let in_place = is_in_place(&emitter.body, loops, &groups);
+    let stage = emitter.module.stage(number, Class::Map, shape, &code);
+    let is_run = in_place && stage.bindings.iter().all(|binding| binding.window == (0..points));
+    Stage { run: is_run.then_some(lanes as u32), ..stage }
+}
+
+/// Is each point computed from the elements of its own number alone, and written there? `body` is over groups.
+fn is_in_place(body: &Body, loops: &Loops, groups: &[Group]) -> bool {
+    let in_place = |inst: &Inst| match inst {
+        Inst::Load { access } => {
+            let access = &body.accesses[*access as usize];
+            access.conditions.is_empty() && access.index == Index::var(0)
+        }
+        Inst::Const(_) | Inst::Map { .. } => true,
+        _ => false,
+    };
+    groups.len() == 1
+        && body.insts.iter().all(in_place)
+        && loops.stores.iter().all(|store| store.index.over_groups(groups) == Index::var(0))
 }
 
 /// May so many neighbours along the last group be computed together? Its extent must be a multiple of them, or the whole

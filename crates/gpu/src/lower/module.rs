@@ -142,6 +142,7 @@ impl Module {
             group_units: shape.turns.group_units(shape.units),
             turns: shape.turns,
             work: shape.work,
+            run: None,
         }
     }
 }
