@@ -21,7 +21,8 @@ pub(crate) fn graph(graph: &Graph) {
     assert!(used.iter().all(|&u| u), "a dead node is left");
 }
 
-/// Every body is in order and typed, every access stays inside its buffer, every buffer is written before it is read.
+/// Every body is in order and typed, every access stays inside its buffer, every buffer is written before it is read, and no
+/// scratch is written that nobody reads.
 pub(crate) fn plan(plan: &Plan) {
     if !cfg!(debug_assertions) {
         return;
@@ -58,6 +59,15 @@ pub(crate) fn plan(plan: &Plan) {
             assert_eq!(kernel.end().body.dtypes[store.value as usize], plan.buffer(store.buffer).dtype);
             written[store.buffer.0 as usize] = true;
         }
+    }
+    let bodies = plan.kernels.iter().flat_map(|kernel| match kernel {
+        Kernel::Loops(loops) => vec![&loops.body],
+        Kernel::Contract(c) => vec![&c.left.body, &c.right.body, &c.end.body],
+    });
+    let mut read = vec![false; plan.buffers.len()];
+    bodies.flat_map(|body| &body.accesses).for_each(|access| read[access.buffer.0 as usize] = true);
+    for (id, info) in plan.buffers.iter().enumerate() {
+        assert!(!matches!(info.place, Place::Scratch(_)) || !written[id] || read[id], "nobody reads b{id}");
     }
     for &output in &plan.outputs {
         let empty = plan.buffer(output).shape.elems() == 0;

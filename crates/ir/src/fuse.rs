@@ -49,7 +49,7 @@ pub(crate) fn plan(mut graph: Graph, fusion: bool) -> Plan {
     }
     loop {
         match attempt(&graph, &decisions) {
-            Ok(drafts) => return assemble(&graph, &decisions, drafts),
+            Ok(drafts) => return assemble(&graph, &decisions, needed(&graph, drafts)),
             Err(Obstacle::Store(id)) => {
                 debug_assert!(!decisions.stored[id], "node {id} has memory already");
                 decisions.stored[id] = true;
@@ -148,6 +148,18 @@ fn in_order(graph: &Graph, mut drafts: Vec<Draft>) -> Result<Vec<Draft>, Obstacl
     }
     let mut slots: Vec<Option<Draft>> = drafts.drain(..).map(Some).collect();
     Ok(order.into_iter().filter_map(|at| slots[at].take()).collect())
+}
+
+/// Drafts without stores that nobody reads: a node was given memory for a kernel that in the end computes it along.
+fn needed(graph: &Graph, mut drafts: Vec<Draft>) -> Vec<Draft> {
+    let mut is_read = vec![false; graph.nodes.len()];
+    let loads = drafts.iter().flat_map(|draft| &draft.loads);
+    loads.chain(&graph.outputs).for_each(|&id| is_read[id] = true);
+    for draft in &mut drafts {
+        draft.stores.retain(|&(node, ..)| is_read[node]);
+        debug_assert!(!draft.stores.is_empty(), "a kernel that nobody needs");
+    }
+    drafts
 }
 
 /// Numbers the buffers and writes the plan.

@@ -1,5 +1,6 @@
 //! What becomes one kernel, and how plans read.
 
+use crate::plan::Place;
 use crate::{DType, Plan, Tensor, s};
 
 fn input(dims: &[usize]) -> Tensor {
@@ -124,6 +125,22 @@ fn a_chain_needs_no_scratch() {
     let x = input(&[1 << 20]);
     let stats = Plan::new(&[&chain(&x)]).unwrap().stats();
     assert_eq!((stats.peak_scratch_bytes, stats.bytes_read, stats.bytes_written), (0, 4 << 20, 4 << 20));
+}
+
+/// A node that was given memory for one kernel and is computed along in another is not written for nobody.
+#[test]
+fn what_nobody_reads_is_not_stored() {
+    let (x, lift) = (input(&[30, 30, 64]), input(&[30, 30, 64]));
+    let there = x.add(&lift).unwrap().cummax(0).unwrap().sub(&lift).unwrap();
+    let back = x.sub(&lift).unwrap().flip(&[0]).unwrap().cummax(0).unwrap().flip(&[0]).unwrap().add(&lift).unwrap();
+    let made = there.maximum(&back).unwrap();
+    let changed = made.ne(&x).unwrap().any(&[0, 1], false).unwrap();
+    let plan = Plan::new(&[&made, &changed]).unwrap();
+    let reads = |id: usize| plan.to_string().matches(&format!("= b{id}[")).count();
+    let scratch = (0..plan.buffers.len()).filter(|id| matches!(plan.buffers[*id].place, Place::Scratch(_)));
+    for id in scratch {
+        assert!(reads(id) > 0, "nobody reads b{id}: {plan}");
+    }
 }
 
 #[test]
