@@ -95,6 +95,11 @@ impl Memory {
         Ok(Memory { storage, bytes })
     }
 
+    /// May it be lent for a block of this class? Small ones are cheap to make.
+    fn fits(&self, class: usize) -> bool {
+        self.bytes == class || class >= SHARED_BYTES && (class..=class.saturating_mul(2)).contains(&self.bytes)
+    }
+
     fn as_ptr(&self) -> *const u8 {
         match &self.storage {
             Storage::Lines(lines) => lines.as_ptr().cast(),
@@ -105,6 +110,16 @@ impl Memory {
 }
 
 impl Free {
+    /// A block of this class, or else the next larger one that wastes no more than half of it: memory that was used before costs
+    /// nothing, and fresh pages are dear.
+    fn find(&self, bytes: usize) -> Option<usize> {
+        let same = self.blocks.iter().rposition(|memory| memory.bytes == bytes);
+        same.or_else(|| {
+            let fitting = self.blocks.iter().enumerate().filter(|(_, memory)| memory.fits(bytes));
+            fitting.min_by_key(|(_, memory)| memory.bytes).map(|(at, _)| at)
+        })
+    }
+
     /// Fresh memory on huge pages, where that pays.
     fn part(&mut self, bytes: usize) -> Option<Memory> {
         if !(SHARED_BYTES..MAPPED_BYTES).contains(&bytes) {
@@ -138,16 +153,17 @@ impl Blocks {
     pub fn take(self: &Arc<Blocks>, len: usize) -> Result<Block, RunError> {
         let bytes = class(len).ok_or(RunError::OutOfMemory { bytes: len })?;
         let mut free = self.lock();
-        let found = free.blocks.iter().rposition(|m| m.bytes == bytes);
-        free.lent += bytes;
-        let memory = match found {
+        let memory = match free.find(bytes) {
             Some(at) => {
+                let memory = free.blocks.swap_remove(at);
                 free.hits += 1;
-                free.bytes -= bytes;
-                free.blocks.swap_remove(at)
+                free.bytes -= memory.bytes;
+                free.lent += memory.bytes;
+                memory
             }
             None => {
                 free.misses += 1;
+                free.lent += bytes;
                 match free.part(bytes) {
                     Some(memory) => memory,
                     None => {
@@ -198,9 +214,9 @@ impl Blocks {
 }
 
 impl Block {
-    /// Makes it `len` bytes long, if that is the same size class: the memory for a batch like the last one.
+    /// Makes it `len` bytes long, if its memory would be lent for that: the memory for a batch like the last one.
     pub fn resize(&mut self, len: usize) -> bool {
-        let fits = self.memory.as_ref().is_some_and(|memory| Some(memory.bytes) == class(len));
+        let fits = class(len).is_some_and(|class| self.memory.as_ref().is_some_and(|memory| memory.fits(class)));
         if fits {
             self.len = len;
         }
