@@ -17,7 +17,7 @@ const LULL_NS: u64 = 500_000;
 /// Chunks for each thread: enough to even out a core that is busy elsewhere, few enough to cost nothing. Handing one out is
 /// a cache line that goes from core to core, so that short work has fewer.
 const CHUNKS: usize = 8;
-const FEWEST_CHUNKS: usize = 2;
+const FEWEST_CHUNKS: usize = 1;
 const CHUNK_NS: u64 = 1_500;
 
 /// The threads that one kernel may use.

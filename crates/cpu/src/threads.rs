@@ -113,7 +113,7 @@ impl Pool {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             work(0);
             let mut next = 1;
-            while shared.claim(0) {
+            while shared.claim() {
                 work(next);
                 next += 1;
             }
@@ -131,7 +131,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         // `&mut self`: no job is under way. A helper that has checked this word before the store finds its park
         // token afterwards, and so checks again.
-        self.shared.board.state.store(SHUTDOWN, Ordering::Release);
+        self.shared.board.state.fetch_or(SHUTDOWN, Ordering::Release);
         for helper in &self.helpers {
             helper.thread().unpark();
         }

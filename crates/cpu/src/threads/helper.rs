@@ -73,8 +73,12 @@ impl Shared {
     /// Helps with every job that comes, until none has for a while.
     fn serve(&self) {
         let mut idle = Idle::default();
-        while self.board.state.load(Ordering::Relaxed) & SHUTDOWN == 0 {
-            if self.help() {
+        loop {
+            let state = self.look();
+            if state & SHUTDOWN != 0 {
+                return;
+            }
+            if self.help(state) {
                 idle = Idle::default();
             } else if !idle.spin() {
                 return;
@@ -82,9 +86,22 @@ impl Shared {
         }
     }
 
-    /// Runs chunks of the current job. False when there was none to claim.
-    fn help(&self) -> bool {
-        if !self.claim(1) {
+    /// The state word. The only helper of a pool asks for its line as if to write it: no other helper looks at it, and a job
+    /// that is there can be claimed without asking for the line again.
+    fn look(&self) -> u64 {
+        let state = &self.board.state;
+        if self.beds.len() > 1 {
+            return state.load(Ordering::Relaxed);
+        }
+        // Zero for zero changes nothing, and is not taken for a load by compilers, as adding zero is.
+        match state.compare_exchange(0, 0, Ordering::Relaxed, Ordering::Acquire) {
+            Ok(state) | Err(state) => state,
+        }
+    }
+
+    /// Runs chunks of the job whose state was seen. False when there was none to claim.
+    fn help(&self, state: u64) -> bool {
+        if !self.claim_of(state, 1) {
             return false;
         }
         let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -97,7 +114,7 @@ impl Shared {
                 // Relaxed: claims are counted exactly, so that every number is given out once, and the owner set it to
                 // zero before it published the job.
                 work(chunks - 1 - self.board.from_back.fetch_add(1, Ordering::Relaxed));
-                if !self.claim(0) {
+                if !self.claim() {
                     return;
                 }
             }
