@@ -12,7 +12,7 @@ use crate::rounds::{Rounds, SLICE, Turns};
 use crate::shelf::{Shelf, keys};
 use crate::stage::{Form, Stage};
 use breakeven::{Many, Program, View, span};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How a stage ended.
@@ -102,7 +102,7 @@ impl Batches<'_> {
             let _stage = span!("moves");
             self.batch(&list[list.len() - 1], &tasks)?
         };
-        let (made, mut cells) = (Rc::new(made), vec![Cells::Nowhere; count]);
+        let (made, mut cells) = (Arc::new(made), vec![Cells::Nowhere; count]);
         trays.iter().enumerate().for_each(|(task, tray)| cells[*tray] = Cells::Made(made.clone(), task));
         Ok(next(cells))
     }
@@ -163,7 +163,7 @@ impl Batches<'_> {
         }
         let (made, changing) = rounds.end()?;
         let late = |(state, changing): (&State, bool)| if changing { state.and(Err(Stopped::Late)) } else { *state };
-        let states: Rc<[State]> = before.states.iter().zip(changing).map(late).collect();
+        let states: Arc<[State]> = before.states.iter().zip(changing).map(late).collect();
         let (cells, regions) = match is_label {
             true => (before.cells.clone(), Some(regions(made, before.form)?)),
             false => (made.into(), None),
@@ -176,7 +176,7 @@ impl Batches<'_> {
         &mut self,
         key: &Key,
         before: &Layer<'s>,
-    ) -> breakeven::Result<(Vec<Cells<'s>>, Option<Rc<Many>>)> {
+    ) -> breakeven::Result<(Vec<Cells<'s>>, Option<Arc<Many>>)> {
         let live = alive(&before.states, before.form.lanes);
         let empty = vec![0u32; PLANES * before.form.canvas.height * before.form.lanes];
         let mut tasks: Vec<Vec<View<'_>>> = Vec::with_capacity(before.cells.len());
@@ -184,7 +184,7 @@ impl Batches<'_> {
             let words = if live.contains(&tray) { cells.words()? } else { &empty };
             tasks.push(vec![words.into()]);
         }
-        let made = Rc::new(self.batch(key, &tasks)?);
+        let made = Arc::new(self.batch(key, &tasks)?);
         Ok(((0..tasks.len()).map(|tray| Cells::Made(made.clone(), tray)).collect(), Some(made)))
     }
 
@@ -217,7 +217,7 @@ fn run_many(program: &Program, tasks: &[Vec<View<'_>>]) -> breakeven::Result<Man
 }
 
 /// The regions that labels of each tray tell of.
-fn regions<'s>(labels: Vec<Cells<'s>>, form: Form) -> breakeven::Result<Rc<[(RegionWords, Cells<'s>)]>> {
+fn regions<'s>(labels: Vec<Cells<'s>>, form: Form) -> breakeven::Result<Arc<[(RegionWords, Cells<'s>)]>> {
     let _stage = span!("region sizes");
     let of = |labels: Cells<'s>| Ok((RegionWords::of(labels.words()?, form.canvas, form.lanes), labels));
     labels.into_iter().map(of).collect()
@@ -240,7 +240,7 @@ fn edges(boxes: Option<&(Many, Vec<usize>)>, sample: usize, lanes: usize) -> [u3
 }
 
 /// How it stands with each sample after a stage.
-fn states(shelf: &Shelf<'_>, stage: &Stage, before: &Layer<'_>, edges: impl Fn(usize) -> [u32; 4]) -> Rc<[State]> {
+fn states(shelf: &Shelf<'_>, stage: &Stage, before: &Layer<'_>, edges: impl Fn(usize) -> [u32; 4]) -> Arc<[State]> {
     let steps: &[Step] = match stage {
         Stage::Fused(steps, _) => steps,
         Stage::Pick(step) => std::slice::from_ref(step),

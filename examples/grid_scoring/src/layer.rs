@@ -5,7 +5,7 @@ use crate::program::Failure;
 use crate::regions::RegionWords;
 use crate::stage::Form;
 use breakeven::Many;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Why a sample goes no further.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,9 +27,9 @@ pub enum Cells<'a> {
     /// As they were laid out.
     Laid(&'a [u32]),
     /// The first output of a task of a batch.
-    Made(Rc<Many>, usize),
+    Made(Arc<Many>, usize),
     /// Put together on the host.
-    Copied(Rc<[u32]>),
+    Copied(Arc<Vec<u32>>),
     /// No sample of it goes on.
     Nowhere,
 }
@@ -52,11 +52,11 @@ pub struct Layer<'a> {
     /// Where grids lie.
     pub form: Form,
     /// The grids of each tray.
-    pub cells: Rc<[Cells<'a>]>,
+    pub cells: Arc<[Cells<'a>]>,
     /// Regions of each tray, and the labels of their cells, after these were spread.
-    pub regions: Option<Rc<[(RegionWords, Cells<'a>)]>>,
+    pub regions: Option<Arc<[(RegionWords, Cells<'a>)]>>,
     /// Of each sample.
-    pub states: Rc<[State]>,
+    pub states: Arc<[State]>,
 }
 
 impl Layer<'_> {

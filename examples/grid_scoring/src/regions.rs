@@ -34,10 +34,9 @@ pub fn spread_labels(form: Form) -> Result<Recorded> {
     let (labels, across, down) = (input("labels")?, input("across")?, input("down")?);
     let spread = |labels: &Tensor, lift: &Tensor, axis: isize| {
         let there = labels.add(lift)?.cummax(axis)?.sub(lift)?;
-        // The other way runs come in the other order.
+        // The last cell of each run has its largest label now. The other way runs come in the other order.
         let lift = Tensor::scalar(LABELS * (MAX_SIDE as u32 + 1)).sub(lift)?;
-        let back = labels.add(&lift)?.flip(&[axis])?.cummax(axis)?.flip(&[axis])?.sub(&lift)?;
-        there.maximum(back)
+        there.add(&lift)?.flip(&[axis])?.cummax(axis)?.flip(&[axis])?.sub(&lift)
     };
     let made = spread(&spread(&labels, &across, 1)?, &down, 0)?;
     let changed = made.ne(&labels)?.cast(DType::U32)?.max(&[0, 1], false)?;

@@ -5,7 +5,7 @@ use crate::layer::Cells;
 use crate::library::Library;
 use crate::record::Key;
 use breakeven::{Many, Program, View};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Rounds that a loop gets at once. Whoever needs more waits, so that a loop without end has cost little when all others
@@ -32,7 +32,7 @@ pub struct Rounds<'a> {
     /// The state of each tray: what its last round that changed anything has made.
     state: Vec<Cells<'a>>,
     /// What labels are spread along: the other outputs of the batch that they begin with.
-    beside: Option<Rc<Many>>,
+    beside: Option<Arc<Many>>,
     /// The trays that are not stable yet.
     active: Vec<usize>,
     /// The samples that take part.
@@ -55,7 +55,7 @@ struct Moved {
 
 impl<'a> Rounds<'a> {
     /// Not begun yet; samples that are not `wanted` are left as they are. Labels have `beside` what they are spread along.
-    pub fn new(lanes: usize, state: Vec<Cells<'a>>, beside: Option<Rc<Many>>, wanted: Vec<bool>) -> Rounds<'a> {
+    pub fn new(lanes: usize, state: Vec<Cells<'a>>, beside: Option<Arc<Many>>, wanted: Vec<bool>) -> Rounds<'a> {
         let is_wanted = |tray: &usize| wanted.chunks(lanes).nth(*tray).is_some_and(|tray| tray.contains(&true));
         let active = (0..state.len()).filter(is_wanted).collect();
         let (changing, spent) = (wanted.clone(), Duration::ZERO);
@@ -92,7 +92,7 @@ impl<'a> Rounds<'a> {
                     let task = |tray: &usize| Ok(self.words(*tray)?.into_iter().map(View::from).collect());
                     let tasks: breakeven::Result<Vec<Vec<View<'_>>>> = self.active.iter().map(task).collect();
                     let made = run(programs.library.get(programs.wide)?, &tasks?)?;
-                    self.settle(&Rc::new(made), last)?;
+                    self.settle(&Arc::new(made), last)?;
                     if programs.narrow.is_some() {
                         self.move_together()?;
                     }
@@ -114,7 +114,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Takes over what a round has made; trays without a change are done.
-    fn settle(&mut self, made: &Rc<Many>, last: bool) -> breakeven::Result<()> {
+    fn settle(&mut self, made: &Arc<Many>, last: bool) -> breakeven::Result<()> {
         let mut stay = Vec::with_capacity(self.active.len());
         for (task, &tray) in self.active.iter().enumerate() {
             let samples = tray * self.lanes..self.changing.len().min((tray + 1) * self.lanes);
@@ -180,7 +180,7 @@ impl<'a> Rounds<'a> {
             while let Some((lane, sample)) = places.next_if(|(_, sample)| is_here(**sample)) {
                 copy_lane(&moved.words[0], NARROW, lane, &mut words, lanes, sample % lanes);
             }
-            *state = Cells::Copied(words.into());
+            *state = Cells::Copied(Arc::new(words));
         }
         Ok((self.state, self.changing))
     }

@@ -7,7 +7,7 @@ use crate::canvas::Bucket;
 use crate::memory::{Digest, Memory, program_digest, tray_digests};
 use crate::prepare::prepare;
 use crate::program::Program;
-use crate::runner::{Course, Runner, Unit};
+use crate::runner::{Course, Runner, Unit, WaitingList};
 use crate::score::Outcome;
 use crate::stage::Stage;
 use crate::task::Pair;
@@ -103,6 +103,7 @@ impl Scoring<'_> {
     /// Scores every program with every sample.
     pub fn run(&self, programs: &[Program], samples: &[&Pair], watch: &dyn Watch) -> breakeven::Result<Run> {
         let begun = Instant::now();
+        let workers = Workers::start(self.workers, self.profile.clone())?;
         let stages: Vec<Vec<Stage>> = programs.iter().map(Stage::cut).collect();
         let buckets = {
             let _stage = span!("canvases");
@@ -110,7 +111,6 @@ impl Scoring<'_> {
         };
         let mut outcomes = vec![Outcome::Skipped; programs.len() * samples.len()];
         let known = Known::look_up(self.memory, programs, &buckets, samples.len(), &mut outcomes);
-        let workers = Workers { count: self.workers.max(1), profile: self.profile.clone() };
         let (library, shelves) =
             prepare(self.engine, &workers, &buckets, &stages, |bucket, program| !known.is_all(bucket, program))?;
 
@@ -126,14 +126,14 @@ impl Scoring<'_> {
             done: AtomicUsize::new(known.scorings),
         };
         let next = AtomicUsize::new(0);
-        let ended = Mutex::new(Vec::new());
+        let (waiting, ended) = (WaitingList::default(), Mutex::new(Vec::new()));
         workers.all("scoring", |_| {
-            let mut runner = Runner::new(&course);
+            let mut runner = Runner::new(&course, &waiting);
             let result = runner.run(|| units.get(next.fetch_add(1, Ordering::Relaxed)));
             ended.lock().unwrap_or_else(PoisonError::into_inner).push(result.map(|()| runner.end()));
         });
         let compiled = library.count();
-        let parts = Mutex::new(library.into_parts(workers.count));
+        let parts = Mutex::new(library.into_parts(workers.count()));
         workers.all("ending", |_| {
             let part = parts.lock().unwrap_or_else(PoisonError::into_inner).pop();
             drop(part);

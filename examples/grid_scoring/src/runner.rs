@@ -1,5 +1,5 @@
 //! A worker: units of work enter, outcomes leave. Within a unit programs go in the order of their stages: what two of them begin
-//! with is computed once. Loops that need many rounds wait until everything else is done.
+//! with is computed once. Loops that need many rounds wait until everything else is done, for whichever worker is free then.
 
 use crate::batches::{Batches, Ended};
 use crate::canvas::Anchor;
@@ -12,6 +12,7 @@ use crate::shelf::Shelf;
 use crate::stage::Stage;
 use breakeven::span;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Some programs with the samples of a bucket.
@@ -55,17 +56,20 @@ pub struct Part {
     pub batches: usize,
 }
 
+/// Programs whose loops need more rounds.
+pub type WaitingList<'r> = Mutex<Vec<Waiting<'r>>>;
+
 /// A worker.
-pub struct Runner<'r> {
+pub struct Runner<'w, 'r> {
     course: &'r Course<'r>,
     batches: Batches<'r>,
-    waiting: Vec<Waiting<'r>>,
+    waiting: &'w WaitingList<'r>,
     scored: Vec<Scored>,
     rest: Duration,
 }
 
 /// A program whose loop needs more rounds.
-struct Waiting<'r> {
+pub struct Waiting<'r> {
     bucket: usize,
     program: usize,
     /// The stage that is the loop.
@@ -74,11 +78,11 @@ struct Waiting<'r> {
     rounds: Box<Rounds<'r>>,
 }
 
-impl<'r> Runner<'r> {
+impl<'w, 'r> Runner<'w, 'r> {
     /// With nothing done yet.
-    pub fn new(course: &'r Course<'r>) -> Runner<'r> {
+    pub fn new(course: &'r Course<'r>, waiting: &'w WaitingList<'r>) -> Runner<'w, 'r> {
         let batches = Batches { library: course.library, count: 0 };
-        Runner { course, batches, waiting: Vec::new(), scored: Vec::new(), rest: Duration::ZERO }
+        Runner { course, batches, waiting, scored: Vec::new(), rest: Duration::ZERO }
     }
 
     /// Does units until there are no more, and then what had to wait.
@@ -94,9 +98,15 @@ impl<'r> Runner<'r> {
 
     /// Of the loops that wait, the one that has had the least time: however many there are that never end, each has had no more
     /// than the longest of the others when all of these are done.
-    fn next_waiting(&mut self) -> Option<Waiting<'r>> {
-        let least = self.waiting.iter().enumerate().min_by_key(|(_, waits)| waits.rounds.spent)?.0;
-        Some(self.waiting.remove(least))
+    fn next_waiting(&self) -> Option<Waiting<'r>> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let least = waiting.iter().enumerate().min_by_key(|(_, waits)| waits.rounds.spent)?.0;
+        Some(waiting.remove(least))
+    }
+
+    /// Lets a program wait for whoever is free.
+    fn wait(&self, waits: Waiting<'r>) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(waits);
     }
 
     /// What it has done.
@@ -137,7 +147,7 @@ impl<'r> Runner<'r> {
             }
             match unfinished {
                 Some((stage, rounds, before)) => {
-                    self.waiting.push(Waiting { bucket: unit.bucket, program, stage, before, rounds });
+                    self.wait(Waiting { bucket: unit.bucket, program, stage, before, rounds });
                 }
                 None => {
                     let last = shared.last().map_or(&first, |(_, layer)| layer).clone();
@@ -170,7 +180,7 @@ impl<'r> Runner<'r> {
             match self.stage(&self.course.shelves[bucket], step, &before, rounds.take())? {
                 Ended::Done(layer) => before = layer,
                 Ended::Unfinished(rounds) => {
-                    self.waiting.push(Waiting { bucket, program, stage, before, rounds });
+                    self.wait(Waiting { bucket, program, stage, before, rounds });
                     return Ok(());
                 }
             }
