@@ -4,7 +4,7 @@
 //! on the shapes alone, and partial results are joined in order, so that the number of threads changes nothing.
 
 use crate::kernels::reduce::Acc;
-use crate::program::{Ptr, Step, TileProgram};
+use crate::program::{Phase, Ptr, Step, TileProgram};
 use crate::scratch::Scratches;
 use crate::shape::Form;
 use crate::team::Team;
@@ -58,7 +58,8 @@ const STEP_CHUNK: usize = 512;
 /// Accesses whose offsets are kept while tasks of one tile run.
 const FOLLOWED: usize = 8;
 
-/// What a run of a kernel needs besides its program.
+/// What a run of a kernel needs besides its program. Threads get copies: what lies on another core is fetched line by line.
+#[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     pub(crate) buffers: Buffers,
     pub(crate) scratches: &'a Scratches,
@@ -87,7 +88,8 @@ impl TileProgram {
                 Form::Columns => self.run_tiles(run, 0..self.loop_count * self.tiles_per_row),
                 Form::Rows if self.splits_rows() => self.run_split_rows(run),
                 Form::Rows => {
-                    run.team.over(self.loop_count, 1, |rows| self.frame(run, |frame| frame.rows(rows)));
+                    let run = *run;
+                    run.team.over(self.loop_count, 1, move |rows| self.frame(&run, |frame| frame.rows(rows)));
                 }
             }
         }
@@ -151,9 +153,10 @@ impl TileProgram {
 
     /// Runs tiles of a map or of columns.
     unsafe fn run_tiles(&self, run: &Run<'_>, tiles: Range<usize>) {
-        run.team.over(tiles.len(), 1, |part| {
+        let run = *run;
+        run.team.over(tiles.len(), 1, move |part| {
             // SAFETY: as for `run`; tiles write disjoint elements.
-            unsafe { self.frame(run, |frame| self.tiles(frame, part)) };
+            unsafe { self.frame(&run, |frame| self.tiles(frame, part)) };
         });
     }
 
@@ -218,51 +221,56 @@ impl TileProgram {
                     main.steps(&self.head);
                     for phase in &self.phases {
                         let cells = Shared(main.cells);
-                        let is_whole = run.scratches.with(accs_bytes.max(1), |partial| {
-                            let partial = Shared(partial.cast::<Acc>());
-                            let settled = AtomicBool::new(false);
-                            run.team.over(chunks, 1, |part| {
-                                self.frame(run, |frame| {
-                                    frame.set_loops(row);
-                                    frame.follow(&self.outer);
-                                    std::ptr::copy_nonoverlapping(cells.get(), frame.cells, self.targets.len());
-                                    for chunk in part {
-                                        if run.team.is_told() {
-                                            return;
-                                        }
-                                        frame.start(phase);
-                                        // What one chunk has settled the others need not look at: they add nothing.
-                                        if !settled.load(Ordering::Relaxed) {
-                                            let range = chunk * per_chunk..((chunk + 1) * per_chunk).min(tiles);
-                                            frame.row_tiles(phase, range);
-                                            if phase.settles && frame.is_settled(phase) {
-                                                settled.store(true, Ordering::Relaxed);
+                        let is_whole = if !run.team.parallel {
+                            self.chunks_alone(run, main, phase, tiles, per_chunk)
+                        } else {
+                            run.scratches.with(accs_bytes.max(1), |partial| {
+                                let partial = Shared(partial.cast::<Acc>());
+                                let (run, settled) = (*run, AtomicBool::new(false));
+                                let settled = &settled;
+                                run.team.over(chunks, 1, move |part| {
+                                    self.frame(&run, |frame| {
+                                        frame.set_loops(row);
+                                        frame.follow(&self.outer);
+                                        std::ptr::copy_nonoverlapping(cells.get(), frame.cells, self.targets.len());
+                                        for chunk in part {
+                                            if run.team.is_told() {
+                                                return;
+                                            }
+                                            frame.start(phase);
+                                            // What one chunk has settled the others need not look at: they add nothing.
+                                            if !settled.load(Ordering::Relaxed) {
+                                                let range = chunk * per_chunk..((chunk + 1) * per_chunk).min(tiles);
+                                                frame.row_tiles(phase, range);
+                                                if phase.settles && frame.is_settled(phase) {
+                                                    settled.store(true, Ordering::Relaxed);
+                                                }
+                                            }
+                                            for &r in &phase.reduces {
+                                                let at = chunk * self.reductions.len() + r as usize;
+                                                partial.get().add(at).write(*frame.accs.add(r as usize));
                                             }
                                         }
-                                        for &r in &phase.reduces {
-                                            let at = chunk * self.reductions.len() + r as usize;
-                                            partial.get().add(at).write(*frame.accs.add(r as usize));
-                                        }
-                                    }
+                                    });
                                 });
-                            });
-                            // Chunks that were skipped have left nothing that could be joined.
-                            if run.team.is_told() {
-                                return false;
-                            }
-                            for &r in &phase.reduces {
-                                let fns = &self.reductions[r as usize].fns;
-                                let mut acc = fns.start();
-                                for chunk in 0..chunks {
-                                    fns.combine(
-                                        &mut acc,
-                                        &*partial.get().add(chunk * self.reductions.len() + r as usize),
-                                    );
+                                // Chunks that were skipped have left nothing that could be joined.
+                                if run.team.is_told() {
+                                    return false;
                                 }
-                                main.accs.add(r as usize).write(acc);
-                            }
-                            true
-                        });
+                                for &r in &phase.reduces {
+                                    let fns = &self.reductions[r as usize].fns;
+                                    let mut acc = fns.start();
+                                    for chunk in 0..chunks {
+                                        fns.combine(
+                                            &mut acc,
+                                            &*partial.get().add(chunk * self.reductions.len() + r as usize),
+                                        );
+                                    }
+                                    main.accs.add(r as usize).write(acc);
+                                }
+                                true
+                            })
+                        };
                         if !is_whole {
                             return;
                         }
@@ -273,6 +281,38 @@ impl TileProgram {
                 }
             });
         }
+    }
+
+    /// All chunks of a phase on this thread, joined as they come, which is the same order. False if it was told to stop.
+    unsafe fn chunks_alone(
+        &self,
+        run: &Run<'_>,
+        frame: &mut Frame<'_>,
+        phase: &Phase,
+        tiles: usize,
+        per_chunk: usize,
+    ) -> bool {
+        run.scratches.with(self.reductions.len() * size_of::<Acc>(), |joined| {
+            let joined = joined.cast::<Acc>();
+            let reductions = || phase.reduces.iter().map(|&r| (r as usize, &self.reductions[r as usize].fns));
+            // SAFETY: as for `run`; there is an accumulator for each reduction in both places.
+            unsafe {
+                reductions().for_each(|(r, fns)| joined.add(r).write(fns.start()));
+                for first in (0..tiles).step_by(per_chunk) {
+                    if run.team.is_told() {
+                        return false;
+                    }
+                    frame.start(phase);
+                    frame.row_tiles(phase, first..(first + per_chunk).min(tiles));
+                    reductions().for_each(|(r, fns)| fns.combine(&mut *joined.add(r), &*frame.accs.add(r)));
+                    if phase.settles && frame.is_settled(phase) {
+                        break;
+                    }
+                }
+                reductions().for_each(|(r, _)| frame.accs.add(r).write(*joined.add(r)));
+            }
+            !run.team.is_told()
+        })
     }
 
     /// Few long columns: chunks of steps with accumulators of their own, joined in order.
