@@ -8,6 +8,7 @@
 mod build;
 mod coords;
 mod inner;
+mod kept;
 mod product;
 mod settle;
 mod visit;
@@ -16,6 +17,7 @@ use crate::graph::{Graph, GraphOp, NodeId};
 use crate::plan::{BufferId, BufferInfo, Contract, Factor, Kernel, Loops, Place, Plan};
 use crate::tensor::View;
 use build::{Builder, Draft, Obstacle};
+use kept::{Kept, KeptDrafts};
 use std::collections::{BTreeSet, HashSet};
 
 /// Costs below this are cheaper to repeat than to store and load: about one pass through memory, in additions.
@@ -47,8 +49,9 @@ pub(crate) fn plan(mut graph: Graph, fusion: bool) -> Plan {
             decisions.stored[id] |= !matches!(node.op, GraphOp::Leaf(_) | GraphOp::Const(_));
         }
     }
+    let mut earlier = KeptDrafts::default();
     loop {
-        match attempt(&graph, &decisions) {
+        match attempt(&graph, &decisions, &mut earlier) {
             Ok(drafts) => return assemble(&graph, &decisions, needed(&graph, drafts)),
             Err(Obstacle::Store(id)) => {
                 debug_assert!(!decisions.stored[id], "node {id} has memory already");
@@ -68,25 +71,52 @@ pub(crate) fn plan(mut graph: Graph, fusion: bool) -> Plan {
     }
 }
 
-/// Kernels for everything that is needed, in an order in which they can run.
-fn attempt(graph: &Graph, decisions: &Decisions) -> Result<Vec<Draft>, Obstacle> {
+/// Kernels for everything that is needed, in an order in which they can run. Those of `earlier` attempts are taken over where
+/// nothing has changed for them; what this attempt has made is there for the next one.
+fn attempt(graph: &Graph, decisions: &Decisions, earlier: &mut KeptDrafts) -> Result<Vec<Draft>, Obstacle> {
+    let mut kept = Vec::new();
+    match build_all(graph, decisions, earlier, &mut kept) {
+        Ok(order) => {
+            let mut slots: Vec<Option<Draft>> = kept.into_iter().map(|kept| Some(kept.draft)).collect();
+            Ok(order.into_iter().filter_map(|at| slots[at].take()).collect())
+        }
+        Err(obstacle) => {
+            earlier.extend(kept.into_iter().map(|kept| (kept.draft.root, kept)));
+            Err(obstacle)
+        }
+    }
+}
+
+/// Makes the kernels, and says in which order they can run.
+fn build_all(
+    graph: &Graph,
+    decisions: &Decisions,
+    earlier: &mut KeptDrafts,
+    kept: &mut Vec<Kept>,
+) -> Result<Vec<usize>, Obstacle> {
     let costs = inline_costs(graph, &decisions.stored);
     let mut wanted: BTreeSet<NodeId> = graph.outputs.iter().copied().collect();
     let mut done = vec![false; graph.nodes.len()];
-    let mut drafts: Vec<Draft> = Vec::new();
     while let Some(root) = wanted.pop_last() {
         if done[root] || graph.nodes[root].shape.elems() == 0 {
             continue;
         }
-        let draft = Builder::kernel(graph, decisions, &costs, &done, root)?;
-        for &(node, ..) in &draft.stores {
+        let build = || Builder::kernel(graph, decisions, &costs, &done, root);
+        let next = match earlier.remove(&root).filter(|kept| kept.holds(decisions, &done)) {
+            Some(same) => {
+                debug_assert!(build().is_ok_and(|draft| same.draft.is_same(&draft)), "kernel {root} has changed");
+                same
+            }
+            None => Kept::new(graph, decisions, &done, build()?),
+        };
+        for &(node, ..) in &next.draft.stores {
             done[node] = true;
         }
-        wanted.extend(draft.loads.iter().copied().filter(|&id| !done[id]));
-        drafts.push(draft);
+        wanted.extend(next.draft.loads.iter().copied().filter(|&id| !done[id]));
+        kept.push(next);
     }
-    repeated_work(graph, &costs, &drafts)?;
-    in_order(graph, drafts)
+    repeated_work(graph, &costs, kept)?;
+    in_order(graph, kept)
 }
 
 /// The work that inlining a node repeats: its own cost and that of all it pulls in.
@@ -106,10 +136,10 @@ fn inline_costs(graph: &Graph, stored: &[bool]) -> Vec<u32> {
 }
 
 /// Finds work that two kernels would do: it is done once and stored.
-fn repeated_work(graph: &Graph, costs: &[u32], drafts: &[Draft]) -> Result<(), Obstacle> {
+fn repeated_work(graph: &Graph, costs: &[u32], kept: &[Kept]) -> Result<(), Obstacle> {
     let mut by = vec![usize::MAX; graph.nodes.len()];
     let mut repeated = Vec::new();
-    for (at, draft) in drafts.iter().enumerate() {
+    for (at, draft) in kept.iter().map(|kept| &kept.draft).enumerate() {
         for &node in &draft.computed {
             if by[node] != usize::MAX && by[node] != at && costs[node] >= CHEAP {
                 repeated.push(node);
@@ -121,7 +151,8 @@ fn repeated_work(graph: &Graph, costs: &[u32], drafts: &[Draft]) -> Result<(), O
 }
 
 /// Sorts kernels so that each runs after those that it reads from.
-fn in_order(graph: &Graph, mut drafts: Vec<Draft>) -> Result<Vec<Draft>, Obstacle> {
+fn in_order(graph: &Graph, kept: &[Kept]) -> Result<Vec<usize>, Obstacle> {
+    let drafts: Vec<&Draft> = kept.iter().map(|kept| &kept.draft).collect();
     let mut maker = vec![usize::MAX; graph.nodes.len()];
     for (at, draft) in drafts.iter().enumerate() {
         draft.stores.iter().for_each(|&(node, ..)| maker[node] = at);
@@ -146,8 +177,7 @@ fn in_order(graph: &Graph, mut drafts: Vec<Draft>) -> Result<Vec<Draft>, Obstacl
             }
         }
     }
-    let mut slots: Vec<Option<Draft>> = drafts.drain(..).map(Some).collect();
-    Ok(order.into_iter().filter_map(|at| slots[at].take()).collect())
+    Ok(order)
 }
 
 /// Drafts without stores that nobody reads: a node was given memory for a kernel that in the end computes it along.

@@ -39,6 +39,18 @@ pub(crate) struct Draft {
     pub(crate) computed: Vec<NodeId>,
 }
 
+impl Draft {
+    /// For checks: is it the same kernel?
+    pub(crate) fn is_same(&self, other: &Draft) -> bool {
+        let product = |draft: &Draft| draft.contract.as_ref().map(|c| format!("{:?}", (&c.left, &c.right, c.product)));
+        let rest = |draft: &Draft| format!("{:?}", (&draft.vars, &draft.body, &draft.stores, &draft.loads));
+        self.root == other.root
+            && self.computed == other.computed
+            && rest(self) == rest(other)
+            && product(self) == product(other)
+    }
+}
+
 /// The matrix product inside a draft.
 pub(crate) struct Product {
     pub(crate) batch: Vec<usize>,
