@@ -20,6 +20,8 @@ const RENTED_BYTES: usize = 70 * 4096;
 const MAPPED_BYTES: usize = 4 * HUGE_PAGE;
 /// What the pool keeps at most when nothing is in use; more is given back to the system.
 const KEEP_BYTES: usize = 1 << 30;
+/// A block is lent for sizes down to this part of it before memory is made for them.
+const LENT_TIMES: usize = 4;
 /// Size classes are an eighth of a power of two apart: at most 12.5 % of a block is padding.
 const CLASSES_PER_DOUBLING: u32 = 8;
 const SMALLEST_BYTES: usize = 256;
@@ -97,7 +99,7 @@ impl Memory {
 
     /// May it be lent for a block of this class? Small ones are cheap to make.
     fn fits(&self, class: usize) -> bool {
-        self.bytes == class || class >= SHARED_BYTES && (class..=class.saturating_mul(2)).contains(&self.bytes)
+        self.bytes == class || class >= SHARED_BYTES && (class..=class.saturating_mul(LENT_TIMES)).contains(&self.bytes)
     }
 
     fn as_ptr(&self) -> *const u8 {
@@ -110,8 +112,8 @@ impl Memory {
 }
 
 impl Free {
-    /// A block of this class, or else the next larger one that wastes no more than half of it: memory that was used before costs
-    /// nothing, and fresh pages are dear.
+    /// A block of this class, or else the next larger one that is not far too large: memory that was used before costs nothing,
+    /// and fresh pages are dear.
     fn find(&self, bytes: usize) -> Option<usize> {
         let same = self.blocks.iter().rposition(|memory| memory.bytes == bytes);
         same.or_else(|| {

@@ -7,6 +7,7 @@
 
 use crate::grid::{COLOURS, Grid, MAX_SIDE, Size};
 use crate::task::Pair;
+use std::sync::OnceLock;
 
 /// Bits of a colour.
 pub const PLANES: usize = 4;
@@ -86,16 +87,17 @@ pub struct Bucket<'a> {
     pub numbers: Vec<usize>,
     /// The samples.
     pub samples: Vec<&'a Pair>,
-    inputs: Vec<Words>,
-    outputs: Vec<Words>,
+    /// Made by whoever needs them first: workers have nothing else to do then.
+    inputs: OnceLock<Vec<Words>>,
+    outputs: OnceLock<Vec<Words>>,
 }
 
 impl<'a> Bucket<'a> {
     /// Samples by the size of their inputs; buckets without any are left out.
     pub fn sort(samples: &[&'a Pair]) -> Vec<Bucket<'a>> {
         let empty = |(side, lanes)| {
-            let (numbers, samples, inputs, outputs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-            Bucket { side, lanes, numbers, samples, inputs, outputs }
+            let (numbers, samples) = (Vec::new(), Vec::new());
+            Bucket { side, lanes, numbers, samples, inputs: OnceLock::new(), outputs: OnceLock::new() }
         };
         let mut buckets: Vec<Bucket<'a>> = BUCKETS.map(empty).into();
         // Loops end sooner with small grids: those of one size share trays, so that whole trays are done.
@@ -105,8 +107,6 @@ impl<'a> Bucket<'a> {
             if let Some(bucket) = buckets.iter_mut().find(|bucket| bucket.side >= sample.input.size().side()) {
                 bucket.numbers.push(number);
                 bucket.samples.push(sample);
-                bucket.inputs.push(Words::of(&sample.input));
-                bucket.outputs.push(Words::of(&sample.output));
             }
         }
         buckets.retain(|bucket| !bucket.samples.is_empty());
@@ -124,13 +124,15 @@ impl<'a> Bucket<'a> {
 
     /// The inputs, in a corner of canvases of the bucket's own side.
     pub fn inputs(&self, anchor: Anchor) -> Vec<u32> {
-        lay(&self.inputs, self.lanes, Size { height: self.side, width: self.side }, anchor)
+        let words = self.inputs.get_or_init(|| self.samples.iter().map(|sample| Words::of(&sample.input)).collect());
+        lay(words, self.lanes, Size { height: self.side, width: self.side }, anchor)
     }
 
     /// The expected grids, in a corner of canvases of any size. What does not fit is left out: no result of this size is
     /// equal to it.
     pub fn outputs(&self, size: Size, anchor: Anchor) -> Vec<u32> {
-        lay(&self.outputs, self.lanes, size, anchor)
+        let words = self.outputs.get_or_init(|| self.samples.iter().map(|sample| Words::of(&sample.output)).collect());
+        lay(words, self.lanes, size, anchor)
     }
 
     /// The colour counts of the expected grids.

@@ -12,8 +12,11 @@ use crate::record::{Recorded, Result, along, any_plane, as_row, bits, is, set};
 use crate::stage::Form;
 use breakeven::{DType, Tensor, s};
 
-/// Labels are below this, and runs are this far apart.
+/// Labels are below this, and runs are this far apart: a label has bits of its own in a number that is lifted.
 pub(crate) const LABELS: u32 = 1024;
+/// All bits that lift runs.
+const LIFTS: u32 = LABELS * (MAX_SIDE as u32 + 1);
+const _: () = assert!(LABELS.is_power_of_two() && (LIFTS / LABELS + 1).is_power_of_two());
 
 /// The labels that spreading begins with, and how far those of each run are lifted, along rows and along columns.
 pub fn first_labels(cells: &Tensor, size: Size) -> Result<Recorded> {
@@ -33,10 +36,9 @@ pub fn spread_labels(form: Form) -> Result<Recorded> {
     let input = |name: &str| Tensor::input(name, DType::U32, [height, width, form.lanes]);
     let (labels, across, down) = (input("labels")?, input("across")?, input("down")?);
     let spread = |labels: &Tensor, lift: &Tensor, axis: isize| {
-        let there = labels.add(lift)?.cummax(axis)?.sub(lift)?;
+        let there = labels.or(lift)?.cummax(axis)?.and(LABELS - 1)?;
         // The last cell of each run has its largest label now. The other way runs come in the other order.
-        let lift = Tensor::scalar(LABELS * (MAX_SIDE as u32 + 1)).sub(lift)?;
-        there.add(&lift)?.flip(&[axis])?.cummax(axis)?.flip(&[axis])?.sub(&lift)
+        there.or(lift.xor(LIFTS)?)?.flip(&[axis])?.cummax(axis)?.flip(&[axis])?.and(LABELS - 1)
     };
     let made = spread(&spread(&labels, &across, 1)?, &down, 0)?;
     let changed = made.ne(&labels)?.cast(DType::U32)?.max(&[0, 1], false)?;

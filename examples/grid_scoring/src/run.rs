@@ -218,22 +218,28 @@ impl<'m> Known<'m> {
 }
 
 /// Programs that begin with the same stage, with each bucket: what takes longest first (labels of regions, other loops, the largest
-/// canvases), so that no worker is left with a long unit at the end.
+/// canvases), so that no worker is left with a long unit at the end. Labels of two buckets are not made at the same time: they
+/// need more memory than all the rest, and fresh memory is dear.
 fn units(stages: &[Vec<Stage>], buckets: usize, is_known: impl Fn(usize, usize) -> bool) -> Vec<Unit> {
     let mut order: Vec<usize> = (0..stages.len()).collect();
     order.sort_by_cached_key(|number| format!("{:?}", stages[*number]));
-    let rounds = |stage: &Stage| match stage {
-        Stage::Label => 2,
-        Stage::Loop { .. } => 1,
-        _ => 0,
+    let has = |unit: &Unit, is: fn(&Stage) -> bool| unit.programs.iter().flat_map(|program| &stages[*program]).any(is);
+    let turn = |unit: &Unit| {
+        let of_bucket = buckets - unit.bucket;
+        if has(unit, |stage| *stage == Stage::Label) {
+            (of_bucket, 0)
+        } else if has(unit, |stage| matches!(stage, Stage::Loop { .. })) {
+            (1, 1)
+        } else {
+            (of_bucket, 2)
+        }
     };
-    let most_rounds = |unit: &Unit| unit.programs.iter().flat_map(|program| &stages[*program]).map(rounds).max();
     let mut units = Vec::new();
     for bucket in (0..buckets).rev() {
         let wanted: Vec<usize> = order.iter().copied().filter(|program| !is_known(bucket, *program)).collect();
         let same = |a: &usize, b: &usize| !stages[*a].is_empty() && stages[*a].first() == stages[*b].first();
         units.extend(wanted.chunk_by(same).map(|programs| Unit { bucket, programs: programs.to_vec() }));
     }
-    units.sort_by_key(|unit| std::cmp::Reverse(most_rounds(unit)));
+    units.sort_by_key(turn);
     units
 }

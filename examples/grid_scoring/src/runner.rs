@@ -119,8 +119,10 @@ impl<'w, 'r> Runner<'w, 'r> {
         let shelf = &shelves[unit.bucket];
         // What the last program made of each of its stages, and which trays it left out: the next one begins where they differ.
         let mut shared: Vec<(&Stage, Layer<'r>)> = Vec::new();
-        let mut first = self.first(shelf, &[]);
-        let mut left_out: &[bool] = &[];
+        let Some(mut left_out) = unit.programs.first().map(|program| known.trays(unit.bucket, *program)) else {
+            return Ok(());
+        };
+        let mut first = self.first(shelf, left_out);
         for &program in &unit.programs {
             if self.is_over() {
                 self.give_up(unit.bucket, program);
