@@ -20,8 +20,6 @@ const RENTED_BYTES: usize = 70 * 4096;
 const MAPPED_BYTES: usize = 4 * HUGE_PAGE;
 /// What the pool keeps at most when nothing is in use; more is given back to the system.
 const KEEP_BYTES: usize = 1 << 30;
-/// A block is lent for sizes down to this part of it before memory is made for them.
-const LENT_TIMES: usize = 4;
 /// Size classes are an eighth of a power of two apart: at most 12.5 % of a block is padding.
 const CLASSES_PER_DOUBLING: u32 = 8;
 const SMALLEST_BYTES: usize = 256;
@@ -97,11 +95,6 @@ impl Memory {
         Ok(Memory { storage, bytes })
     }
 
-    /// May it be lent for a block of this class? Small ones are cheap to make.
-    fn fits(&self, class: usize) -> bool {
-        self.bytes == class || class >= SHARED_BYTES && (class..=class.saturating_mul(LENT_TIMES)).contains(&self.bytes)
-    }
-
     fn as_ptr(&self) -> *const u8 {
         match &self.storage {
             Storage::Lines(lines) => lines.as_ptr().cast(),
@@ -112,16 +105,6 @@ impl Memory {
 }
 
 impl Free {
-    /// A block of this class, or else the next larger one that is not far too large: memory that was used before costs nothing,
-    /// and fresh pages are dear.
-    fn find(&self, bytes: usize) -> Option<usize> {
-        let same = self.blocks.iter().rposition(|memory| memory.bytes == bytes);
-        same.or_else(|| {
-            let fitting = self.blocks.iter().enumerate().filter(|(_, memory)| memory.fits(bytes));
-            fitting.min_by_key(|(_, memory)| memory.bytes).map(|(at, _)| at)
-        })
-    }
-
     /// Fresh memory on huge pages, where that pays.
     fn part(&mut self, bytes: usize) -> Option<Memory> {
         if !(SHARED_BYTES..MAPPED_BYTES).contains(&bytes) {
@@ -155,17 +138,16 @@ impl Blocks {
     pub fn take(self: &Arc<Blocks>, len: usize) -> Result<Block, RunError> {
         let bytes = class(len).ok_or(RunError::OutOfMemory { bytes: len })?;
         let mut free = self.lock();
-        let memory = match free.find(bytes) {
+        let found = free.blocks.iter().rposition(|m| m.bytes == bytes);
+        free.lent += bytes;
+        let memory = match found {
             Some(at) => {
-                let memory = free.blocks.swap_remove(at);
                 free.hits += 1;
-                free.bytes -= memory.bytes;
-                free.lent += memory.bytes;
-                memory
+                free.bytes -= bytes;
+                free.blocks.swap_remove(at)
             }
             None => {
                 free.misses += 1;
-                free.lent += bytes;
                 match free.part(bytes) {
                     Some(memory) => memory,
                     None => {
@@ -216,9 +198,9 @@ impl Blocks {
 }
 
 impl Block {
-    /// Makes it `len` bytes long, if its memory would be lent for that: the memory for a batch like the last one.
+    /// Makes it `len` bytes long, if that is the same size class: the memory for a batch like the last one.
     pub fn resize(&mut self, len: usize) -> bool {
-        let fits = class(len).is_some_and(|class| self.memory.as_ref().is_some_and(|memory| memory.fits(class)));
+        let fits = self.memory.as_ref().is_some_and(|memory| Some(memory.bytes) == class(len));
         if fits {
             self.len = len;
         }

@@ -28,29 +28,6 @@ fn a_block_changes_its_length_within_its_class_only() {
 }
 
 #[test]
-fn a_larger_block_is_lent_before_memory_is_made_unless_it_is_far_too_large() {
-    let pool = Arc::new(Blocks::default());
-    let sizes = [3 << 20, 2 << 20, 9 << 20];
-    let blocks = sizes.map(|bytes| pool.take(bytes).unwrap());
-    let [large, small, huge] = [0, 1, 2].map(|at| blocks[at].as_bytes().as_ptr());
-    drop(blocks);
-    let take = |bytes: usize| pool.take(bytes).unwrap();
-    let mut first = take(1_200_000);
-    assert_eq!(first.as_bytes().as_ptr(), small, "the smallest one that fits");
-    assert!(first.resize(2_000_000) && first.resize(1_200_000) && !first.resize(400_000));
-    let second = take(3 << 20);
-    assert_eq!(second.as_bytes().as_ptr(), large, "its own class first");
-    let third = take(2 << 20);
-    assert_ne!(third.as_bytes().as_ptr(), huge, "too much would be wasted");
-    assert_eq!((pool.stats().hits, pool.stats().misses), (2, 4));
-    drop((first, second, third));
-    assert_eq!(pool.stats().used_bytes, 0);
-    drop(take(1000));
-    assert_eq!(take(600).as_bytes().len(), 600);
-    assert_eq!(pool.stats().misses, 6, "small ones are made");
-}
-
-#[test]
 fn a_size_that_no_memory_has_is_an_error() {
     let pool = Arc::new(Blocks::default());
     let mut block = pool.take(1000).unwrap();
