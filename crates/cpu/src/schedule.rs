@@ -206,12 +206,8 @@ impl TileProgram {
 
     /// Long rows: every phase is cut into chunks with accumulators of their own, joined in order.
     unsafe fn run_split_rows(&self, run: &Run<'_>) {
-        let per_row = self.tiles_per_row;
-        let tiles = per_row * self.step_count;
-        let per_chunk = (ROW_CHUNK / self.tile).max(1);
-        let chunks = tiles.div_ceil(per_chunk);
-        let accs_bytes = chunks * self.reductions.len() * size_of::<Acc>();
-        // SAFETY: as for `run`; chunks write disjoint elements and accumulators.
+        let chunks = self.row_tile_count().div_ceil(self.tiles_per_chunk());
+        // SAFETY: as for `run`.
         unsafe {
             self.frame(run, |main| {
                 for row in 0..self.loop_count {
@@ -220,56 +216,9 @@ impl TileProgram {
                     main.follow(&self.outer);
                     main.steps(&self.head);
                     for phase in &self.phases {
-                        let cells = Shared(main.cells);
-                        let is_whole = if !run.team.parallel {
-                            self.chunks_alone(run, main, phase, tiles, per_chunk)
-                        } else {
-                            run.scratches.with(accs_bytes.max(1), |partial| {
-                                let partial = Shared(partial.cast::<Acc>());
-                                let (run, settled) = (*run, AtomicBool::new(false));
-                                let settled = &settled;
-                                run.team.over(chunks, 1, move |part| {
-                                    self.frame(&run, |frame| {
-                                        frame.set_loops(row);
-                                        frame.follow(&self.outer);
-                                        std::ptr::copy_nonoverlapping(cells.get(), frame.cells, self.targets.len());
-                                        for chunk in part {
-                                            if run.team.is_told() {
-                                                return;
-                                            }
-                                            frame.start(phase);
-                                            // What one chunk has settled the others need not look at: they add nothing.
-                                            if !settled.load(Ordering::Relaxed) {
-                                                let range = chunk * per_chunk..((chunk + 1) * per_chunk).min(tiles);
-                                                frame.row_tiles(phase, range);
-                                                if phase.settles && frame.is_settled(phase) {
-                                                    settled.store(true, Ordering::Relaxed);
-                                                }
-                                            }
-                                            for &r in &phase.reduces {
-                                                let at = chunk * self.reductions.len() + r as usize;
-                                                partial.get().add(at).write(*frame.accs.add(r as usize));
-                                            }
-                                        }
-                                    });
-                                });
-                                // Chunks that were skipped have left nothing that could be joined.
-                                if run.team.is_told() {
-                                    return false;
-                                }
-                                for &r in &phase.reduces {
-                                    let fns = &self.reductions[r as usize].fns;
-                                    let mut acc = fns.start();
-                                    for chunk in 0..chunks {
-                                        fns.combine(
-                                            &mut acc,
-                                            &*partial.get().add(chunk * self.reductions.len() + r as usize),
-                                        );
-                                    }
-                                    main.accs.add(r as usize).write(acc);
-                                }
-                                true
-                            })
+                        let is_whole = match run.team.parallel {
+                            true => self.chunks_shared(run, main, phase, row, chunks),
+                            false => self.chunks_alone(run, main, phase, chunks),
                         };
                         if !is_whole {
                             return;
@@ -283,27 +232,94 @@ impl TileProgram {
         }
     }
 
-    /// All chunks of a phase on this thread, joined as they come, which is the same order. False if it was told to stop.
-    unsafe fn chunks_alone(
+    /// Tiles of a row, over all of its steps.
+    fn row_tile_count(&self) -> usize {
+        self.tiles_per_row * self.step_count
+    }
+
+    /// Tiles of a chunk of one long row.
+    fn tiles_per_chunk(&self) -> usize {
+        (ROW_CHUNK / self.tile).max(1)
+    }
+
+    /// The tiles of a chunk of a row.
+    fn chunk_tiles(&self, chunk: usize) -> Range<usize> {
+        let each = self.tiles_per_chunk();
+        chunk * each..((chunk + 1) * each).min(self.row_tile_count())
+    }
+
+    /// The chunks of a phase by all threads, joined in order. False if they were told to stop.
+    unsafe fn chunks_shared(
         &self,
         run: &Run<'_>,
-        frame: &mut Frame<'_>,
+        main: &mut Frame<'_>,
         phase: &Phase,
-        tiles: usize,
-        per_chunk: usize,
+        row: usize,
+        chunks: usize,
     ) -> bool {
+        let each = self.reductions.len();
+        let cells = Shared(main.cells);
+        run.scratches.with((chunks * each * size_of::<Acc>()).max(1), |partial| {
+            let partial = Shared(partial.cast::<Acc>());
+            let (run, settled) = (*run, AtomicBool::new(false));
+            let settled = &settled;
+            run.team.over(chunks, 1, move |part| {
+                // SAFETY: as for `run`; chunks write disjoint elements and accumulators.
+                unsafe {
+                    self.frame(&run, |frame| {
+                        frame.set_loops(row);
+                        frame.follow(&self.outer);
+                        std::ptr::copy_nonoverlapping(cells.get(), frame.cells, self.targets.len());
+                        for chunk in part {
+                            if run.team.is_told() {
+                                return;
+                            }
+                            frame.start(phase);
+                            // What one chunk has settled the others need not look at: they add nothing.
+                            if !settled.load(Ordering::Relaxed) {
+                                frame.row_tiles(phase, self.chunk_tiles(chunk));
+                                if phase.settles && frame.is_settled(phase) {
+                                    settled.store(true, Ordering::Relaxed);
+                                }
+                            }
+                            for &r in &phase.reduces {
+                                partial.get().add(chunk * each + r as usize).write(*frame.accs.add(r as usize));
+                            }
+                        }
+                    });
+                }
+            });
+            // Chunks that were skipped have left nothing that could be joined.
+            if run.team.is_told() {
+                return false;
+            }
+            for &r in &phase.reduces {
+                let fns = &self.reductions[r as usize].fns;
+                let mut acc = fns.start();
+                // SAFETY: every chunk has left its accumulators.
+                unsafe {
+                    (0..chunks).for_each(|chunk| fns.combine(&mut acc, &*partial.get().add(chunk * each + r as usize)));
+                    main.accs.add(r as usize).write(acc);
+                }
+            }
+            true
+        })
+    }
+
+    /// The same on this thread: they are joined as they come, which is the same order.
+    unsafe fn chunks_alone(&self, run: &Run<'_>, frame: &mut Frame<'_>, phase: &Phase, chunks: usize) -> bool {
         run.scratches.with(self.reductions.len() * size_of::<Acc>(), |joined| {
             let joined = joined.cast::<Acc>();
             let reductions = || phase.reduces.iter().map(|&r| (r as usize, &self.reductions[r as usize].fns));
             // SAFETY: as for `run`; there is an accumulator for each reduction in both places.
             unsafe {
                 reductions().for_each(|(r, fns)| joined.add(r).write(fns.start()));
-                for first in (0..tiles).step_by(per_chunk) {
+                for chunk in 0..chunks {
                     if run.team.is_told() {
                         return false;
                     }
                     frame.start(phase);
-                    frame.row_tiles(phase, first..(first + per_chunk).min(tiles));
+                    frame.row_tiles(phase, self.chunk_tiles(chunk));
                     reductions().for_each(|(r, fns)| fns.combine(&mut *joined.add(r), &*frame.accs.add(r)));
                     if phase.settles && frame.is_settled(phase) {
                         break;

@@ -12,7 +12,7 @@
 //! | 15 | `SHUTDOWN`: the pool is being dropped | `drop` |
 //! | 16-63 | chunks nobody has claimed yet | each claim |
 //!
-//! Which caller owns the pool is a word of its own, which helpers never look at: a new job is then one store into the line
+//! Which caller owns the pool is a word of its own, which helpers never look at: a new job is then one exchange in the line
 //! that they watch, and not a line that comes back from them first. What a step costs is that line on its way between two
 //! cores: on the two-core machine where it was measured a store is seen by the other core after 265 ns, and a job of two chunks
 //! took 850 ns more than its longer half when the word was in the same line and the helper fetched it twice (once to look, once to
