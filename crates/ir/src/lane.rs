@@ -34,7 +34,10 @@ pub use activation::{
 };
 pub use erf::{ERF_ULP, erf};
 pub use exp::{EXP_M1_ULP, EXP_ULP, exp, exp_m1};
-pub use int::{floor_div_i32, floor_div_u32, pow_i32, pow_u32, rem_i32, rem_u32, sign_i32, to_i32, to_u32};
+pub use int::{
+    div_rem_by_i32, div_rem_by_u32, floor_div_i32, floor_div_u32, pow_i32, pow_u32, rem_i32, rem_u32, sign_i32, to_i32,
+    to_u32,
+};
 pub use log::{LN_1P_ULP, LOG_ULP, LOG2_ULP, is_positive_normal, ln_1p, log, log_normal, log2, log2_normal};
 pub use pow::{POW_ULP, pow, pow_normal};
 pub use real::{RSQRT_ULP, floor_div, maximum, minimum, rem, rsqrt, sign};

@@ -1,23 +1,22 @@
 //! Elementwise kernels: every signature of the op table at every level, with scalar operands where they occur.
 
+#[macro_use]
+mod chunks;
+mod divide;
 mod lane;
 mod patch;
 mod special;
 
 pub(crate) use special::{exp_sub_fns, mul_add_fns, sub_mul_fns};
 
-use super::copy_some;
 use crate::level::{Level, leveled};
 use breakeven_ir::{LaneBits, Op, lane_type, op_table};
+use chunks::{ALIGN_FROM, W, load, store};
 use lane::{Lane1, Lane2, Lane3};
 use patch::{may_be_patched, patch};
 
 /// A kernel over `n` lanes: `dst`, then up to three arguments. A scalar argument points to one lane.
 pub(crate) type MapFn = unsafe fn(*mut u32, *const u32, *const u32, *const u32, usize);
-
-/// Lanes that are loaded, computed and stored together. With 32, LLVM unrolls the loop before it vectorises it and
-/// AVX-512 additions take 1.3-1.9 cycles an element instead of 0.13; with 64 every op of the table is vector code.
-const W: usize = 64;
 
 /// The versions of one signature by which arguments are scalars.
 #[derive(Clone, Copy)]
@@ -39,70 +38,6 @@ impl MapFns {
         };
         Some(self.versions[at])
     }
-}
-
-/// Up to `W` lanes from `src + at`.
-///
-/// # Safety
-/// `src` points to `at + n` readable lanes.
-#[inline(always)]
-unsafe fn load(src: *const u32, at: usize, n: usize) -> [u32; W] {
-    // SAFETY: the caller vouches for the lanes; reads are unaligned.
-    unsafe {
-        if n == W {
-            src.add(at).cast::<[u32; W]>().read_unaligned()
-        } else {
-            let mut lanes = [0; W];
-            copy_some(lanes.as_mut_ptr(), src.add(at), n);
-            lanes
-        }
-    }
-}
-
-/// Writes the first `n` lanes to `dst + at`.
-///
-/// # Safety
-/// `dst` points to `at + n` writable lanes.
-#[inline(always)]
-unsafe fn store(dst: *mut u32, at: usize, n: usize, lanes: [u32; W]) {
-    // SAFETY: the caller vouches for the lanes; writes are unaligned.
-    unsafe {
-        if n == W {
-            dst.add(at).cast::<[u32; W]>().write_unaligned(lanes);
-        } else {
-            copy_some(dst.add(at), lanes.as_ptr(), n);
-        }
-    }
-}
-
-/// From this many lanes on it pays to write whole cache lines: an AVX-512 store across two lines costs twice as much.
-const ALIGN_FROM: usize = 4096;
-
-/// Runs `$chunk` for each `$at` and `$lanes` that make up `$n` lanes written to `$dst`: lanes up to a cache line of `$dst`,
-/// whole chunks, the rest. `$args` are those of which as many lanes are read. No function with a closure: a closure that LLVM finds too large to inline is compiled without
-/// the features of the level, and calls a library for every multiply-add.
-macro_rules! chunks {
-    ($dst:ident, $n:ident, $args:expr, |$at:ident, $lanes:ident| $chunk:expr) => {{
-        // Lanes that are computed twice are cheaper than some of a chunk; but where the result takes the place of an argument
-        // they are not there any more.
-        let again = $n > W && $args.iter().all(|arg: &*const u32| !std::ptr::eq(*arg, $dst));
-        let mut next = 0;
-        if $n >= ALIGN_FROM && !($dst as usize).is_multiple_of(64) && ($dst as usize).is_multiple_of(4) {
-            next = (64 - $dst as usize % 64) / 4;
-            let ($at, $lanes) = (0, if again { W } else { next });
-            $chunk;
-        }
-        let end = next + ($n - next) / W * W;
-        while next < end {
-            let ($at, $lanes) = (next, W);
-            $chunk;
-            next += W;
-        }
-        if next < $n {
-            let ($at, $lanes) = if again { ($n - W, W) } else { (next, $n - next) };
-            $chunk;
-        }
-    }};
 }
 
 /// Up to `W` lanes of a kernel with one argument.
@@ -205,11 +140,10 @@ unsafe fn chunk_of_two<const FMA: bool, L: Lane2, const SA: bool, const SB: bool
                 rare |= u32::from(!L::is_common(L::A::from_lane_bits(x), L::B::from_lane_bits(y)));
             }
             if rare == 0 {
-                let x = if SA { [0; W] } else { load(a, at, W) };
-                let y = if SB { [0; W] } else { load(b, at, W) };
                 let mut out = [0; W];
                 for k in 0..W {
-                    let (x, y) = (if SA { sa } else { x[k] }, if SB { sb } else { y[k] });
+                    let x = if SA { sa } else { a.add(at + k).read_unaligned() };
+                    let y = if SB { sb } else { b.add(at + k).read_unaligned() };
                     out[k] = L::quick::<FMA>(L::A::from_lane_bits(x), L::B::from_lane_bits(y)).lane_bits();
                 }
                 return store(dst, at, W, out);
@@ -364,6 +298,10 @@ pub(crate) fn map_fns(op: Op, signature: u8, level: Level) -> MapFns {
         (Op::Log, special::F32) => fns = special::log_fns(level),
         (Op::Log2, special::F32) => fns = special::log2_fns(level),
         (Op::Pow, special::F32) => fns = special::pow_fns(level),
+        (Op::FloorDiv, divide::I32) => fns.versions[1] = divide::by_scalar_at::<divide::FloorI>(level),
+        (Op::FloorDiv, divide::U32) => fns.versions[1] = divide::by_scalar_at::<divide::FloorU>(level),
+        (Op::Rem, divide::I32) => fns.versions[1] = divide::by_scalar_at::<divide::RemI>(level),
+        (Op::Rem, divide::U32) => fns.versions[1] = divide::by_scalar_at::<divide::RemU>(level),
         (Op::ToI32, special::F32) => fns = special::to_i32_fns(level),
         (Op::ToU32, special::F32) => fns = special::to_u32_fns(level),
         _ => {}

@@ -97,33 +97,49 @@ pub(crate) unsafe fn lane<T: LaneBits>(src: *const u32, at: usize) -> T {
 pub(crate) trait Better {
     type F: Fold;
     fn better(a: <Self::F as Fold>::T, b: <Self::F as Fold>::T) -> bool;
+    /// The better one of two that have an order.
+    fn plain(a: <Self::F as Fold>::T, b: <Self::F as Fold>::T) -> <Self::F as Fold>::T;
+    /// NaN if `a` may have no order, or `known` is NaN.
+    fn odd(a: <Self::F as Fold>::T, known: f32) -> f32;
     /// Does it have no order?
     fn is_nan(a: <Self::F as Fold>::T) -> bool;
     /// Are they the same? Not asked of those without an order.
     fn is(a: <Self::F as Fold>::T, b: <Self::F as Fold>::T) -> bool;
 }
 macro_rules! better {
-    ($($name:ident $fold:ident $t:ty, |$a:ident, $b:ident| $better:expr, $is_nan:expr;)*) => {$(
+    ($($name:ident $fold:ident $t:ident $operator:tt;)*) => {$(
         pub(crate) struct $name;
         impl Better for $name {
             type F = $fold;
             #[inline(always)]
-            fn better($a: $t, $b: $t) -> bool { $better }
+            fn better(a: $t, b: $t) -> bool { (a $operator b) | (Self::is_nan(a) & !Self::is_nan(b)) }
             #[inline(always)]
-            #[allow(unused_variables, reason = "integers always have an order")]
-            fn is_nan($a: $t) -> bool { $is_nan }
+            fn plain(a: $t, b: $t) -> $t { if a $operator b { a } else { b } }
             #[inline(always)]
             fn is(a: $t, b: $t) -> bool { a == b }
+            better!(@ $t);
         }
     )*};
+    (@ f32) => {
+        #[inline(always)]
+        fn odd(a: f32, known: f32) -> f32 { a * 0.0 + known }
+        #[inline(always)]
+        fn is_nan(a: f32) -> bool { a.is_nan() }
+    };
+    (@ $int:ident) => {
+        #[inline(always)]
+        fn odd(_: $int, known: f32) -> f32 { known }
+        #[inline(always)]
+        fn is_nan(_: $int) -> bool { false }
+    };
 }
 better! {
-    ArgMaxF MaxF f32, |a, b| a > b || (a.is_nan() && !b.is_nan()), a.is_nan();
-    ArgMinF MinF f32, |a, b| a < b || (a.is_nan() && !b.is_nan()), a.is_nan();
-    ArgMaxI MaxI i32, |a, b| a > b, false;
-    ArgMinI MinI i32, |a, b| a < b, false;
-    ArgMaxU MaxU u32, |a, b| a > b, false;
-    ArgMinU MinU u32, |a, b| a < b, false;
+    ArgMaxF MaxF f32 >;
+    ArgMinF MinF f32 <;
+    ArgMaxI MaxI i32 >;
+    ArgMinI MinI i32 <;
+    ArgMaxU MaxU u32 >;
+    ArgMinU MinU u32 <;
 }
 
 impl ReduceFns {

@@ -144,31 +144,88 @@ unsafe fn row_prod<const FMA: bool>(src: *const u32, n: usize, acc: *mut Acc, _:
     unsafe { (*acc).wide *= lanes.iter().product::<f64>() };
 }
 
-/// The first of `n` lanes of which this is true; one of them is: chunk by chunk, and only in the right one lane by lane.
+/// The extreme of `n` lanes, at least [`LANES`], if none of them is NaN or infinite: an instruction for it, and one to find that out,
+/// which is half of what a fold takes that NaN goes through.
+///
+/// # Safety
+/// `src` points to `n` readable lanes.
+#[inline(always)]
+unsafe fn plain_extreme<B: Better>(src: *const u32, n: usize) -> Option<<B::F as Fold>::T> {
+    // SAFETY: `from + LANES <= n` in all calls.
+    let chunk = |from: usize| unsafe { src.add(from).cast::<[u32; LANES]>().read_unaligned() };
+    let mut best = [B::F::START; LANES];
+    let mut odd = [0f32; LANES];
+    let mut from = 0;
+    while from < n {
+        // The last chunk begins with lanes that were seen.
+        let lanes = chunk(from.min(n - LANES));
+        for k in 0..LANES {
+            let value = LaneBits::from_lane_bits(lanes[k]);
+            best[k] = B::plain(value, best[k]);
+            odd[k] = B::odd(value, odd[k]);
+        }
+        from += LANES;
+    }
+    macro_rules! halve {
+        ($($width:literal)*) => {$(
+            for k in 0..$width {
+                best[k] = B::plain(best[k + $width], best[k]);
+                odd[k] += odd[k + $width];
+            }
+        )*};
+    }
+    halve!(32 16 8 4 2 1);
+    (!odd[0].is_nan()).then_some(best[0])
+}
+
+/// Of [`LANES`] lanes, the first of which this is true: without a branch, because where it is can't be foreseen.
+#[inline(always)]
+fn first_of<T: LaneBits>(chunk: &[u32; LANES], is: impl Fn(T) -> bool) -> usize {
+    let mut first = LANES as u32;
+    for k in 0..LANES {
+        first = first.min(if is(T::from_lane_bits(chunk[k])) { k as u32 } else { LANES as u32 });
+    }
+    first as usize
+}
+
+/// The first of `n` lanes, at least [`LANES`], of which this is true; one of them is: chunk by chunk, and only in the right one lane
+/// by lane.
 ///
 /// # Safety
 /// `src` points to `n` readable lanes.
 #[inline(always)]
 unsafe fn find<T: LaneBits>(src: *const u32, n: usize, is: impl Fn(T) -> bool) -> usize {
     let mut from = 0;
-    while from + LANES <= n {
-        // SAFETY: `from + LANES <= n`.
-        let chunk = unsafe { src.add(from).cast::<[u32; LANES]>().read_unaligned() };
+    loop {
+        // The last chunk begins with lanes of which it is not true.
+        let at = from.min(n - LANES);
+        // SAFETY: `at + LANES <= n`.
+        let chunk = unsafe { src.add(at).cast::<[u32; LANES]>().read_unaligned() };
         let mut here = 0;
         for bits in chunk {
             here |= u32::from(is(T::from_lane_bits(bits)));
         }
-        if here != 0 {
-            break;
+        if here != 0 || at < from {
+            return at + first_of(&chunk, is);
         }
         from += LANES;
     }
-    // SAFETY: `at < n`.
-    (from..n).find(|&at| unsafe { is(lane(src, at)) }).unwrap_or(0)
 }
 
-/// Finds the extreme of the tile with vectors, and looks for its place only if it beats what is known.
+/// The extreme of `n` lanes, at least [`LANES`], and its place.
 ///
+/// # Safety
+/// `src` points to `n` readable lanes.
+#[inline(always)]
+unsafe fn extreme<B: Better>(src: *const u32, n: usize) -> (<B::F as Fold>::T, usize) {
+    // SAFETY: passed on.
+    unsafe {
+        let value = plain_extreme::<B>(src, n).unwrap_or_else(|| fold_lanes::<B::F>(src, n));
+        let place = if B::is_nan(value) { find(src, n, B::is_nan) } else { find(src, n, |x| B::is(x, value)) };
+        (value, place)
+    }
+}
+
 /// # Safety
 /// See [`super::reduce::RowFn`].
 #[inline(always)]
@@ -178,10 +235,15 @@ unsafe fn row_arg<const FMA: bool, B: Better>(src: *const u32, n: usize, acc: *m
     }
     // SAFETY: the caller's pointers are valid, and `at < n`.
     unsafe {
-        let value = fold_lanes::<B::F>(src, n);
-        let known = LaneBits::from_lane_bits((*acc).bits);
-        if (*acc).empty || B::better(value, known) {
-            let place = if B::is_nan(value) { find(src, n, B::is_nan) } else { find(src, n, |x| B::is(x, value)) };
+        let (value, place) = if n < LANES {
+            (1..n).fold((lane(src, 0), 0), |(best, place), at| {
+                let value = lane(src, at);
+                if B::better(value, best) { (value, at) } else { (best, place) }
+            })
+        } else {
+            extreme::<B>(src, n)
+        };
+        if (*acc).empty || B::better(value, LaneBits::from_lane_bits((*acc).bits)) {
             *acc = Acc { bits: value.lane_bits(), empty: false, index: (first + place) as i32, ..*acc };
         }
     }

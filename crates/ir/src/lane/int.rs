@@ -4,31 +4,59 @@
 //! less than the distance to the next integer, so rounding it gives the floor or one more; the remainder's
 //! sign tells which.
 
-use super::{ROUNDER, ROUNDER64};
+use super::{ROUNDER, ROUNDER64, mad64};
 
-/// `a / b` rounded to an integer, modulo 2^32; anything where b is 0.
+/// The quotient rounded to an integer, modulo 2^32; anything where it is no number.
 #[inline(always)]
-fn nearest_quotient(a: f64, b: f64) -> u32 {
-    (a / b + ROUNDER64).to_bits() as u32
+fn nearest(quotient: f64) -> u32 {
+    (quotient + ROUNDER64).to_bits() as u32
 }
 
-/// `(a // b, a % b)` for `b != 0`.
+/// The same of a quotient by a number with this inverse. It is off by 2^-20 more, which leaves the floor or one more, too.
 #[inline(always)]
-fn div_rem_i32(a: i32, b: i32) -> (i32, i32) {
-    let q = nearest_quotient(f64::from(a), f64::from(b)) as i32;
+fn nearest_by<const FMA: bool>(a: f64, inverse: f64) -> u32 {
+    mad64::<FMA>(a, inverse, ROUNDER64).to_bits() as u32
+}
+
+/// `(a // b, a % b)` for `b != 0`, where the quotient is `q` or one less.
+#[inline(always)]
+fn settle_i32(a: i32, b: i32, q: i32) -> (i32, i32) {
     let r = a.wrapping_sub(q.wrapping_mul(b));
     let too_high = (r != 0) & ((r ^ b) < 0);
     (q.wrapping_sub(i32::from(too_high)), if too_high { r.wrapping_add(b) } else { r })
 }
 
-/// `(a // b, a % b)` for `b != 0`.
+/// `(a // b, a % b)` for `b != 0`, where the quotient is `q` or one less.
 #[inline(always)]
-fn div_rem_u32(a: u32, b: u32) -> (u32, u32) {
-    let q = nearest_quotient(f64::from(a), f64::from(b));
+fn settle_u32(a: u32, b: u32, q: u32) -> (u32, u32) {
     // |r| <= b / 2 < 2^31: the sign bit is the sign.
     let r = a.wrapping_sub(q.wrapping_mul(b));
     let too_high = (r as i32) < 0;
     (q.wrapping_sub(u32::from(too_high)), if too_high { r.wrapping_add(b) } else { r })
+}
+
+/// `(a // b, a % b)` for `b != 0`.
+#[inline(always)]
+fn div_rem_i32(a: i32, b: i32) -> (i32, i32) {
+    settle_i32(a, b, nearest(f64::from(a) / f64::from(b)) as i32)
+}
+
+/// `(a // b, a % b)` for `b != 0`.
+#[inline(always)]
+fn div_rem_u32(a: u32, b: u32) -> (u32, u32) {
+    settle_u32(a, b, nearest(f64::from(a) / f64::from(b)))
+}
+
+/// `(a // b, a % b)` for `b != 0` and its inverse in f64: for many numbers that are divided by one.
+#[inline(always)]
+pub fn div_rem_by_i32<const FMA: bool>(a: i32, b: i32, inverse: f64) -> (i32, i32) {
+    settle_i32(a, b, nearest_by::<FMA>(f64::from(a), inverse) as i32)
+}
+
+/// `(a // b, a % b)` for `b != 0` and its inverse in f64: for many numbers that are divided by one.
+#[inline(always)]
+pub fn div_rem_by_u32<const FMA: bool>(a: u32, b: u32, inverse: f64) -> (u32, u32) {
+    settle_u32(a, b, nearest_by::<FMA>(f64::from(a), inverse))
 }
 
 /// `a // b` rounded down: 0 where b is 0; `i32::MIN // -1` wraps to `i32::MIN`.
