@@ -120,8 +120,19 @@ fn movements_upon_movements() {
 #[test]
 fn rows_that_lie_across() {
     let engine = engine();
-    for shape in [&[16usize, 32][..], &[33, 17], &[40, 100], &[131, 150], &[3, 21, 70], &[20, 33, 40], &[2, 17, 3, 40]]
-    {
+    for shape in [
+        &[16usize, 32][..],
+        &[33, 17],
+        &[40, 100],
+        &[131, 150],
+        &[5, 700],
+        &[33, 100],
+        &[127, 40],
+        &[3, 21, 70],
+        &[20, 33, 40],
+        &[2, 17, 3, 40],
+        &[3, 4, 600],
+    ] {
         for dtype in DType::ALL {
             let x = edgy(dtype, shape, 3);
             let rank = shape.len();

@@ -8,6 +8,7 @@
 pub(crate) mod across;
 pub(crate) mod bytes;
 pub(crate) mod columns;
+pub(crate) mod compare;
 pub(crate) mod contract;
 mod dot;
 #[cfg(target_arch = "x86_64")]

@@ -4,6 +4,7 @@
 //! written in place; only what lies between goes through slots in L1. Values that do not differ between lanes are
 //! computed once and passed as scalars.
 
+mod across;
 mod emit;
 
 use crate::kernels::reduce::{ReduceFns, row_deviation_at, row_dot_at};
@@ -12,7 +13,7 @@ use crate::moving::Levels;
 use crate::peephole::{Deviation, Merged, Overlay, byte_loads, deviations, factors, is_all_bytes, merged, overlays};
 use crate::place::{Bound, Place};
 use crate::program::{Access, Phase, Ptr, Reduction, Step, Target, TileProgram};
-use crate::shape::{Form, LINE, LoopShape};
+use crate::shape::{Form, LoopShape};
 use crate::slots;
 use crate::stream::copy_at;
 use breakeven_ir::expr::{Inst, Value};
@@ -29,8 +30,6 @@ const COLUMN_TILE: usize = 4096;
 const ACROSS_TILE: usize = 128;
 /// The same of columns, which are short rows then: calling kernels for each step counts for more.
 const ACROSS_COLUMNS: usize = 256;
-/// Rows that are shorter than this are not worth a strip.
-const SHORTEST_ACROSS: usize = 4;
 /// Lanes of a tile that needs no slot: only the cost of a call counts.
 const WIDE_TILE: usize = 16_384;
 
@@ -57,6 +56,8 @@ struct Lowering<'a> {
     level: Level,
     /// Of what does little but move memory.
     moving: Level,
+    /// Is it run range by range of its points?
+    ordered: bool,
     masks: Vec<u64>,
     phase_of: Vec<usize>,
     locs: Vec<Option<Loc>>,
@@ -133,6 +134,7 @@ impl TileProgram {
             kernel,
             level,
             moving,
+            ordered: manner == Manner::Parts,
             phase_of: phases(kernel),
             locs: vec![None; kernel.body.insts.len()],
             in_place: vec![None; kernel.body.insts.len()],
@@ -250,6 +252,7 @@ impl Lowering<'_> {
         self.out.tile = match (whole, slots_used) {
             (true, _) => lanes.max(1),
             _ if self.out.across && self.out.shape.form == Form::Columns => ACROSS_COLUMNS.min(lanes.max(1)),
+            _ if self.has_blocks() => self.block_tile().min(lanes.max(1)),
             _ if self.out.across => ACROSS_TILE.min(lanes.max(1)),
             (_, false) if self.out.shape.form == Form::Columns => COLUMN_TILE.min(lanes.max(1)),
             (_, false) => WIDE_TILE.min(lanes.max(1)),
@@ -356,29 +359,6 @@ impl Lowering<'_> {
     /// Does the store write along what is reduced? Its value may well be the same all along.
     fn store_is_inner(&self, store: &Store) -> bool {
         store.index.vars() & self.out.shape.inner_mask != 0
-    }
-
-    /// Does a map read something along its rows that is contiguous from row to row: a transposed matrix? Or columns, which are
-    /// short rows then, along their steps?
-    fn reads_across(&self) -> bool {
-        let shape = &self.out.shape;
-        let is_long = |&rows: &usize| rows >= if shape.form == Form::Map { LINE } else { SHORTEST_ACROSS };
-        shape.lanes.len() == 1
-            && shape.turns().last().is_some_and(is_long)
-            && self.out.loads.iter().any(|load| self.lies_across(load))
-    }
-
-    /// Is it contiguous along the last loop around the lanes, and far apart along them?
-    fn lies_across(&self, load: &Access) -> bool {
-        let shape = &self.out.shape;
-        let (Some(last), lane) = (shape.last_turn(), shape.first_lane()) else { return false };
-        let apart = if shape.form == Form::Map { LINE } else { 2 };
-        let coefficients = &load.place.coefficients;
-        load.width == 4
-            && load.bounds.is_empty()
-            && load.place.general.is_none()
-            && coefficients[lane].unsigned_abs() >= apart as u64
-            && coefficients[last].abs() == 1
     }
 
     /// Picoseconds an element: the op table's costs at 40 ps an addition and 30 ps a lane moved, both measured with

@@ -52,6 +52,12 @@ pub(crate) enum Step {
         strip: u32,
         dst: Ptr,
     },
+    /// Brings the rows of the tile, which lie across memory, into it.
+    Block {
+        f: AcrossFn,
+        load: u32,
+        dst: Ptr,
+    },
     Arange {
         place: Box<Place>,
         start: Scalar,
@@ -105,6 +111,13 @@ pub(crate) struct Access {
     pub(crate) width: usize,
     pub(crate) place: Place,
     pub(crate) bounds: Vec<Bound>,
+}
+
+impl Access {
+    /// Is it found without a division, and so are its conditions?
+    pub(crate) fn is_affine(&self) -> bool {
+        self.place.general.is_none() && self.bounds.iter().all(|bound| bound.place.general.is_none())
+    }
 }
 
 /// A pointer that follows an access.
@@ -186,7 +199,11 @@ impl Step {
             Step::Gather { position, .. } => ([*position; 3], 1),
             Step::Reduce { src, .. } | Step::Scan { src, .. } | Step::Store { src, .. } => ([*src; 3], 1),
             Step::Dot { a, b, .. } => ([*a, *b, 0], 2),
-            Step::Fill { .. } | Step::Across { .. } | Step::Arange { .. } | Step::Inside { .. } => ([0; 3], 0),
+            Step::Fill { .. }
+            | Step::Across { .. }
+            | Step::Block { .. }
+            | Step::Arange { .. }
+            | Step::Inside { .. } => ([0; 3], 0),
         };
         args.into_iter().take(count)
     }
@@ -197,6 +214,7 @@ impl Step {
             Step::Map { dst, .. }
             | Step::Fill { dst, .. }
             | Step::Across { dst, .. }
+            | Step::Block { dst, .. }
             | Step::Arange { dst, .. }
             | Step::Inside { dst, .. }
             | Step::Gather { dst, .. }

@@ -166,7 +166,9 @@ impl TileProgram {
         let across = self.across && self.shape.form == Form::Map;
         let inner = if across { self.loop_count } else { self.tiles_per_row };
         let (mut slow, mut fast) = if part.start == 0 { (0, 0) } else { (part.start / inner, part.start % inner) };
-        for _ in part {
+        let moved = self.transposition().filter(|_| across);
+        let mut left = part.len();
+        while left > 0 {
             if frame.is_told() {
                 return;
             }
@@ -175,8 +177,17 @@ impl TileProgram {
             let first = at * self.tile;
             frame.lanes(first, self.tile.min(self.lane_count - first));
             // SAFETY: passed on.
-            unsafe { frame.tile(0..self.step_count) };
-            fast += 1;
+            let done = unsafe {
+                match moved {
+                    Some(moved) => frame.transpose(moved, left.min(inner - fast)),
+                    None => {
+                        frame.tile(0..self.step_count);
+                        1
+                    }
+                }
+            };
+            left -= done;
+            fast += done;
             if fast == inner {
                 (slow, fast) = (slow + 1, 0);
             }

@@ -7,14 +7,15 @@
 use super::{Loc, Lowering};
 use crate::kernels::across::across_at;
 use crate::kernels::bytes::{logic_fn, narrow_at, widen_at};
+use crate::kernels::compare::compare_fn;
 use crate::kernels::map::{exp_sub_fns, map_fns, mul_add_fns, splat_at, sub_mul_fns};
 use crate::kernels::scan::ScanFns;
 use crate::peephole::Pair;
 use crate::place::{Bound, Place};
 use crate::program::{Access, Follow, Ptr, Step, Target};
-use breakeven_ir::Op;
 use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::Store;
+use breakeven_ir::{Op, property};
 
 /// Pointers, steps and stores.
 impl Lowering<'_> {
@@ -88,6 +89,25 @@ impl Lowering<'_> {
             }
         }
         self.ptr(Target::Slot)
+    }
+
+    /// Lets a comparison that nothing but a contiguous store of bytes needs write those, if it is one.
+    fn compared(&mut self, v: usize, op: Op, steps: &mut Vec<Step>) -> bool {
+        let mut stores = self.kernel.stores.iter().enumerate().filter(|(_, store)| store.value as usize == v);
+        let (Some((number, store)), None) = (stores.next(), stores.next()) else { return false };
+        let is_needed = self.kernel.body.insts.iter().flat_map(Inst::args).any(|arg| arg as usize == v);
+        let lies_in_bytes = self.out.contiguous(&self.out.stores[number].place);
+        if is_needed || !lies_in_bytes || self.store_is_inner(store) != self.is_inner(v) {
+            return false;
+        }
+        let ([a, b, _], _) = self.args(v);
+        let (dtype, [x, y]) = (self.kernel.body.dtypes[a as usize], [a, b].map(|arg| self.loc(arg)));
+        let Some(f) = compare_fn(op, dtype, [x.scalar, y.scalar], self.level) else { return false };
+        let dst = self.follow(self.out.stores[number].clone(), self.is_inner(v));
+        steps.push(Step::Map { f, dst, args: [x.ptr, y.ptr, x.ptr], arity: 2, one: false });
+        self.in_place[v] = Some(number as u32);
+        self.locs[v] = Some(Loc { ptr: dst, scalar: false });
+        true
     }
 
     /// Do all lanes read the same element?
@@ -171,6 +191,10 @@ impl Lowering<'_> {
                     self.out.strips += 1;
                     steps.push(Step::Across { f: across_at(self.level), load: access, strip, dst });
                     Loc { ptr: dst, scalar }
+                } else if !scalar && self.is_block(&load) {
+                    let dst = self.destination(v, false);
+                    steps.push(Step::Block { f: across_at(self.level), load: access, dst });
+                    Loc { ptr: dst, scalar }
                 } else if load.width == 1 && load.bounds.is_empty() && !scalar && self.out.contiguous(&load.place) {
                     let (src, dst) = (self.follow(load, inner), self.ptr(Target::Slot));
                     steps.push(Step::map_of_one(widen_at(self.level), dst, src));
@@ -226,6 +250,9 @@ impl Lowering<'_> {
                 Loc { ptr: dst, scalar: false }
             }
             Inst::Map { op, signature, .. } => {
+                if op.has(property::COMPARES) && self.compared(v, op, steps) {
+                    return;
+                }
                 let (args, arity) = self.args(v);
                 let mut locs = [Loc { ptr: 0, scalar: false }; 3];
                 for at in 0..arity {

@@ -18,9 +18,14 @@ impl Frame<'_> {
                 Step::Fill { load, dst, one, over } => {
                     let access = &program.loads[*load as usize];
                     let (base, dst) = (self.run.buffers.base(access.buffer), self.ptr(*dst));
-                    self.with_lanes(*one, |lanes| fill::load(lanes, access, base, dst, *over));
+                    if !one && program.shape.lanes.len() == 1 && access.is_affine() {
+                        fill::load_row(&self.point[..program.shape.count()], self.n, access, base, dst, *over);
+                    } else {
+                        self.with_lanes(*one, |lanes| fill::load(lanes, access, base, dst, *over));
+                    }
                 }
                 Step::Across { f, load, strip, dst } => self.across(*f, &program.loads[*load as usize], *strip, *dst),
+                Step::Block { f, load, dst } => self.block(*f, &program.loads[*load as usize], *dst),
                 Step::Arange { place, start, step, dst, one } => {
                     let dst = self.ptr(*dst);
                     self.with_lanes(*one, |lanes| fill::arange(lanes, place, *start, *step, dst));
@@ -53,9 +58,14 @@ impl Frame<'_> {
                     let access = &program.stores[*store as usize];
                     let (base, src) = (self.run.buffers.base(access.buffer), self.ptr(*src));
                     let lies_in_lanes = !scalar && access.width == 4 && program.contiguous(&access.place);
-                    if let Some(copy) = program.stream.filter(|_| lies_in_lanes) {
+                    if lies_in_lanes {
                         let at = access.place.at(&self.point[..program.shape.count()]) as usize;
-                        copy(base.cast::<u32>().add(at), src, self.n);
+                        let to = base.cast::<u32>().add(at);
+                        match program.stream {
+                            Some(copy) => copy(to, src, self.n),
+                            // A product that is stored as it is lies there already.
+                            None => std::ptr::copy(src.cast::<u8>(), to.cast::<u8>(), self.n * 4),
+                        }
                     } else if *scalar && access.width == 4 && self.stores_one(access) {
                         let at = access.place.at(&self.point[..program.shape.count()]) as usize;
                         base.cast::<u32>().add(at).write_unaligned(src.read_unaligned());

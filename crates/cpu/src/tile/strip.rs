@@ -1,11 +1,12 @@
 //! Strips: what is read across the rows of a map or the steps of columns, for the next ones at once, so that a cache line that is
 //! there is used whole.
 //!
-//! A load and the frame of a tile enter; the lanes of the tile's row leave, from the strip if an earlier row has filled it.
+//! A load and the frame of a tile enter; the lanes of the tile's row leave, from the strip if an earlier row has filled it. Where
+//! they are wanted in memory and nothing else is, blocks of rows go there without a strip.
 
 use super::Frame;
 use crate::kernels::across::{AcrossFn, ROWS};
-use crate::program::{Access, Ptr, Target, TileProgram};
+use crate::program::{Access, Follow, Ptr, Step, Target, TileProgram};
 use crate::shape::Form;
 
 /// What a strip holds: rows from `row` on, at these lanes of this buffer, at this point of the loops around columns. Behind it are
@@ -23,7 +24,30 @@ struct Held {
 /// Bytes before the lanes: they begin on a cache line.
 const HEAD: usize = size_of::<Held>().next_multiple_of(64);
 
+/// A map that does nothing but move what lies across its rows.
+#[derive(Clone, Copy)]
+pub(crate) struct Transposition<'a> {
+    f: AcrossFn,
+    load: &'a Access,
+    to: &'a Follow,
+    /// The loop along which the load is contiguous.
+    along: usize,
+}
+
 impl TileProgram {
+    /// What it moves, if it does nothing else.
+    pub(crate) fn transposition(&self) -> Option<Transposition<'_>> {
+        let [Step::Across { f, load, dst, .. }] = self.head[..] else { return None };
+        let (load, along) = (&self.loads[load as usize], self.shape.last_turn()?);
+        let to = self.outer.iter().find(|follow| follow.ptr == dst)?;
+        let fits = self.shape.form == Form::Map
+            && self.phases.is_empty()
+            && self.targets[dst as usize] == Target::Memory
+            && load.place.coefficients[along] == 1
+            && to.place.coefficients[along] > 0;
+        fits.then_some(Transposition { f, load, to, along })
+    }
+
     pub(super) fn strip_bytes(&self) -> usize {
         HEAD + (ROWS * self.tile * 4).next_multiple_of(64)
     }
@@ -38,6 +62,36 @@ impl Frame<'_> {
             // SAFETY: see the impl.
             unsafe { self.strips.add(strip * self.program.strip_bytes()).cast::<Held>().write(held) };
         }
+    }
+
+    /// The tile's rows of `load`: whole ones, as tiles of blocks are.
+    pub(super) unsafe fn block(&mut self, f: AcrossFn, load: &Access, dst: Ptr) {
+        let shape = &self.program.shape;
+        let row = shape.lanes[1];
+        debug_assert!(self.first.is_multiple_of(row) && self.n.is_multiple_of(row));
+        // SAFETY: see the impl; the load has every element of the tile.
+        unsafe {
+            let at = load.place.at(&self.point[..shape.count()]) as isize;
+            let src = self.run.buffers.base(load.buffer).cast::<u32>().offset(at);
+            let stride = load.place.coefficients[shape.first_lane() + 1] as isize;
+            f(src, stride, row, self.n / row, self.ptr(dst), row);
+        }
+    }
+
+    /// Moves the tile's lanes of up to `most` rows, from the present one on, and says of how many.
+    pub(crate) unsafe fn transpose(&mut self, moved: Transposition<'_>, most: usize) -> usize {
+        let Transposition { f, load, to, along } = moved;
+        let shape = &self.program.shape;
+        let point = &self.point[..shape.count()];
+        let rows = ROWS.min(most).min(shape.loops[along] - point[along]);
+        // SAFETY: see the impl; both have every element of the loops and lanes.
+        unsafe {
+            let src = self.run.buffers.base(load.buffer).cast::<u32>().offset(load.place.at(point) as isize);
+            let dst = self.run.buffers.base(to.buffer).cast::<u32>().offset(to.place.at(point) as isize);
+            let stride = load.place.coefficients[shape.first_lane()] as isize;
+            f(src, stride, self.n, rows, dst, to.place.coefficients[along] as usize);
+        }
+        rows
     }
 
     /// The tile's lanes of `load`.
