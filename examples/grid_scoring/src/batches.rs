@@ -1,6 +1,5 @@
 //! The batches of stages: a layer enters, the next one leaves. THE call of `run_many` is here.
 
-use crate::canvas::PLANES;
 use crate::grid::{COLOURS, Size};
 use crate::layer::{Cells, Layer, State, Stopped, alive};
 use crate::library::{Library, missing};
@@ -42,7 +41,8 @@ impl Batches<'_> {
     ) -> breakeven::Result<Layer<'s>> {
         let form = stage.form(before.form);
         let count = shelf.bucket.trays();
-        let found = |sample: usize| edges(boxes, sample, form.lanes);
+        let edges = edges(boxes, form, count)?;
+        let found = |sample: usize| edges.get(sample).copied().unwrap_or_default();
         let states = {
             let _stage = span!("sizes");
             states(shelf, stage, before, found)
@@ -64,11 +64,11 @@ impl Batches<'_> {
                 let mut task = vec![View::from(before.cells[*tray].words()?)];
                 task.extend(origin.map(|all| View::from(part(all, *tray, count))));
                 if let (Stage::OfRegions(what), Some(regions)) = (stage, &before.regions) {
-                    let (words, labels) = &regions[*tray];
+                    let RegionWords { largest, sizes, count } = &regions[*tray];
                     task.push(match what {
-                        Regions::Largest => words.largest.as_slice().into(),
-                        Regions::BySize => words.sizes.as_slice().into(),
-                        Regions::Count => labels.words()?.into(),
+                        Regions::Largest => largest.as_slice().into(),
+                        Regions::BySize => sizes.as_slice().into(),
+                        Regions::Count => count.as_slice().into(),
                     });
                 }
                 tasks.push(task);
@@ -127,72 +127,39 @@ impl Batches<'_> {
         may_go_on: impl Fn(Duration) -> bool,
     ) -> breakeven::Result<Ended<'s>> {
         let list = keys(stage, before.form, shelf.bucket.side);
-        let is_label = *stage == Stage::Label;
-        let mut rounds = match rounds {
-            Some(rounds) => rounds,
-            None => {
-                let _stage = span!("first round");
-                let (state, beside) = match is_label {
-                    true => self.first_labels(&list[0], before)?,
-                    false => (before.cells.to_vec(), None),
-                };
-                let wanted = before.states.iter().map(Result::is_ok).collect();
-                Box::new(Rounds::new(before.form.lanes, state, beside, wanted))
-            }
-        };
-        let mut turns = list.iter().skip(usize::from(is_label));
-        let programs = Turns { library: self.library, wide: turns.next().ok_or_else(missing)?, narrow: turns.next() };
+        if *stage == Stage::Label {
+            return self.labels(&list, before, may_go_on).map(Ended::Done);
+        }
+        let mut rounds = rounds.unwrap_or_else(|| {
+            let wanted = before.states.iter().map(Result::is_ok).collect();
+            Box::new(Rounds::new(before.form.lanes, before.cells.to_vec(), None, wanted))
+        });
+        let [wide, narrow @ ..] = &list[..] else { return Err(missing()) };
+        let programs = Turns { library: self.library, wide, narrow: narrow.first() };
         let most = match stage {
             Stage::Loop { until: Until::Times(times), .. } => *times,
             _ => u32::MAX,
         };
-        // Labels come to an end with every grid, and other programs may want them, too.
-        let slice = if is_label { u32::MAX } else { SLICE };
-        let mut ran = 0;
-        let run = |program: &Program, tasks: &[Vec<View<'_>>]| {
-            ran += 1;
-            run_many(program, tasks)
-        };
         {
             let _stage = span!("rounds");
-            rounds.advance(programs, slice, most, run, &may_go_on)?;
+            let run = |program: &Program, tasks: &[Vec<View<'_>>]| self.run(program, tasks);
+            rounds.advance(programs, SLICE, most, run, &may_go_on)?;
         }
-        self.count += ran;
         if !rounds.is_done() && may_go_on(rounds.spent) {
             return Ok(Ended::Unfinished(rounds));
         }
-        let (made, changing) = rounds.end()?;
+        let (mut made, changing, moved) = rounds.end();
         let late = |(state, changing): (&State, bool)| if changing { state.and(Err(Stopped::Late)) } else { *state };
         let states: Arc<[State]> = before.states.iter().zip(changing).map(late).collect();
-        let (cells, regions) = match is_label {
-            true => (before.cells.clone(), Some(regions(made, before.form)?)),
-            false => (made.into(), None),
-        };
-        Ok(Ended::Done(Layer { form: before.form, cells, regions, states }))
-    }
-
-    /// The labels of each tray, and the batch whose other outputs are what they are spread along.
-    fn first_labels<'s>(
-        &mut self,
-        key: &Key,
-        before: &Layer<'s>,
-    ) -> breakeven::Result<(Vec<Cells<'s>>, Option<Arc<Many>>)> {
-        let live = alive(&before.states, before.form.lanes);
-        let empty = vec![0u32; PLANES * before.form.canvas.height * before.form.lanes];
-        let mut tasks: Vec<Vec<View<'_>>> = Vec::with_capacity(before.cells.len());
-        for (tray, cells) in before.cells.iter().enumerate() {
-            let words = if live.contains(&tray) { cells.words()? } else { &empty };
-            tasks.push(vec![words.into()]);
-        }
-        let made = Arc::new(self.batch(key, &tasks)?);
-        Ok(((0..tasks.len()).map(|tray| Cells::Made(made.clone(), tray)).collect(), Some(made)))
+        moved.map_or(Ok(()), |moved| moved.go_back(&mut made, before.form.lanes))?;
+        Ok(Ended::Done(Layer { form: before.form, cells: made.into(), regions: None, states }))
     }
 
     /// Scores of the trays that have any: equal cells and equal colours of each lane.
     pub fn scores(&mut self, shelf: &Shelf<'_>, layer: &Layer<'_>) -> breakeven::Result<(Many, Vec<usize>)> {
         let form = layer.form;
         let trays = alive(&layer.states, form.lanes);
-        let expected = shelf.expected.get(&(form.canvas, form.anchor)).ok_or_else(missing)?;
+        let expected = shelf.expected.get(&form.expected()).ok_or_else(missing)?;
         let mut tasks: Vec<Vec<View<'_>>> = Vec::with_capacity(trays.len());
         for tray in &trays {
             tasks.push(vec![
@@ -204,23 +171,16 @@ impl Batches<'_> {
         Ok((self.batch(&Key::Score(form.canvas.height, form.lanes), &tasks)?, trays))
     }
 
-    fn batch(&mut self, key: &Key, tasks: &[Vec<View<'_>>]) -> breakeven::Result<Many> {
-        let program = self.library.get(key)?;
-        self.count += 1;
-        run_many(program, tasks)
+    pub(crate) fn batch(&mut self, key: &Key, tasks: &[Vec<View<'_>>]) -> breakeven::Result<Many> {
+        let library = self.library;
+        self.run(library.get(key)?, tasks)
     }
-}
 
-/// THE call that everything is computed by.
-fn run_many(program: &Program, tasks: &[Vec<View<'_>>]) -> breakeven::Result<Many> {
-    program.run_many(tasks)
-}
-
-/// The regions that labels of each tray tell of.
-fn regions<'s>(labels: Vec<Cells<'s>>, form: Form) -> breakeven::Result<Arc<[(RegionWords, Cells<'s>)]>> {
-    let _stage = span!("region sizes");
-    let of = |labels: Cells<'s>| Ok((RegionWords::of(labels.words()?, form.canvas, form.lanes), labels));
-    labels.into_iter().map(of).collect()
+    /// THE call that everything is computed by.
+    pub(crate) fn run(&mut self, program: &Program, tasks: &[Vec<View<'_>>]) -> breakeven::Result<Many> {
+        self.count += 1;
+        program.run_many(tasks)
+    }
 }
 
 /// A tray's part of what all have.
@@ -229,14 +189,21 @@ fn part<T>(all: &[T], tray: usize, trays: usize) -> &[T] {
     &all[tray * each..(tray + 1) * each]
 }
 
-/// The edges of the box that was found in a sample; an empty one where nothing was looked for.
-fn edges(boxes: Option<&(Many, Vec<usize>)>, sample: usize, lanes: usize) -> [u32; 4] {
-    let found = boxes.and_then(|(boxes, trays)| {
-        let at = trays.binary_search(&(sample / lanes)).ok()?;
-        let edge = |number: usize| boxes.slice::<u32>(at, number).ok().map(|edges| edges[sample % lanes]);
-        Some([edge(0)?, edge(1)?, edge(2)?, edge(3)?])
-    });
-    found.unwrap_or([0; 4])
+/// The boxes that were found: first row and column and the ends of both, of each sample; nothing where nothing was looked for.
+fn edges(boxes: Option<&(Many, Vec<usize>)>, form: Form, trays: usize) -> breakeven::Result<Vec<[u32; 4]>> {
+    let Some((boxes, looked)) = boxes else { return Ok(Vec::new()) };
+    let mut found = vec![[0; 4]; trays * form.lanes];
+    for (at, tray) in looked.iter().enumerate() {
+        let part = |number: usize| boxes.slice::<u32>(at, number);
+        let words = part(0)?.iter().zip(part(1)?).zip(part(2)?);
+        for (found, ((rows, below), last)) in found[tray * form.lanes..].iter_mut().zip(words) {
+            if *rows != 0 {
+                let end = |word: u32| u32::BITS - word.leading_zeros();
+                *found = [rows.trailing_zeros(), below.count_ones(), end(*rows), end(*last)];
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// How it stands with each sample after a stage.
@@ -250,6 +217,9 @@ fn states(shelf: &Shelf<'_>, stage: &Stage, before: &Layer<'_>, edges: impl Fn(u
         Stage::CropBbox => &[Step::CropBbox],
         Stage::Label | Stage::Loop { .. } => &[],
     };
+    if steps.iter().all(Step::keeps_size) {
+        return before.states.clone();
+    }
     let after = |(sample, state): (usize, &State)| {
         let found = || {
             let [top, left, bottom, right] = edges(sample);

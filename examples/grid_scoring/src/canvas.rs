@@ -16,7 +16,7 @@ pub const PLANES: usize = 4;
 /// 512, and 25 ms in trays of half of that.
 pub const BUCKETS: [(usize, usize); 2] = [(16, 1024), (MAX_SIDE, 512)];
 /// Lanes are filled up to a multiple of this: the lanes of a vector register, at most.
-const VECTOR: usize = 16;
+pub const VECTOR: usize = 16;
 
 /// A colour as canvases hold it; 0 is a cell that belongs to no grid.
 pub const fn code(colour: i32) -> u32 {
@@ -149,18 +149,35 @@ impl<'a> Bucket<'a> {
     }
 }
 
+/// Lays out as many samples at a time as a cache line has words: each line is written once, and no row is looked at twice.
 fn lay(grids: &[Words], lanes: usize, canvas: Size, anchor: Anchor) -> Vec<u32> {
     let each = PLANES * canvas.height * lanes;
     let mut laid = vec![0; grids.len().div_ceil(lanes) * each];
-    for (number, grid) in grids.iter().enumerate() {
-        if grid.size.height > canvas.height || grid.size.width > canvas.width {
-            continue;
-        }
-        let (top, left) = anchor.corner(canvas, grid.size);
-        let tray = &mut laid[number / lanes * each..(number / lanes + 1) * each];
-        for (row, words) in grid.rows.iter().enumerate() {
-            for (plane, word) in words.iter().enumerate() {
-                tray[(plane * canvas.height + top + row) * lanes + number % lanes] = word << left;
+    let fits = |grid: &Words| grid.size.height <= canvas.height && grid.size.width <= canvas.width;
+    for (tray, grids) in laid.chunks_mut(each).zip(grids.chunks(lanes)) {
+        for (number, grids) in grids.chunks(VECTOR).enumerate() {
+            // The first row of each grid, and how far its columns move; a grid that does not fit has no rows.
+            let mut rows: [&[[u32; PLANES]]; VECTOR] = [&[]; VECTOR];
+            let mut corners = [(0, 0); VECTOR];
+            for (lane, grid) in grids.iter().enumerate().filter(|(_, grid)| fits(grid)) {
+                (rows[lane], corners[lane]) = (&grid.rows, anchor.corner(canvas, grid.size));
+            }
+            for row in 0..canvas.height {
+                let mut words = [[0; VECTOR]; PLANES];
+                let mut any = false;
+                for (lane, (rows, (top, left))) in rows.iter().zip(corners).enumerate() {
+                    if let Some(row) = rows.get(row.wrapping_sub(top)) {
+                        any = true;
+                        (0..PLANES).for_each(|plane| words[plane][lane] = row[plane] << left);
+                    }
+                }
+                if !any {
+                    continue;
+                }
+                for (plane, words) in words.iter().enumerate() {
+                    let at = (plane * canvas.height + row) * lanes + number * VECTOR;
+                    tray[at..at + VECTOR].copy_from_slice(words);
+                }
             }
         }
     }

@@ -53,8 +53,8 @@ pub struct Layer<'a> {
     pub form: Form,
     /// The grids of each tray.
     pub cells: Arc<[Cells<'a>]>,
-    /// Regions of each tray, and the labels of their cells, after these were spread.
-    pub regions: Option<Arc<[(RegionWords, Cells<'a>)]>>,
+    /// Regions of each tray, after labels were spread.
+    pub regions: Option<Arc<[RegionWords]>>,
     /// Of each sample.
     pub states: Arc<[State]>,
 }

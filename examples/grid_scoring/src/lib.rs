@@ -12,6 +12,7 @@ mod canvas;
 pub mod command;
 mod generate;
 mod grid;
+mod labels;
 mod layer;
 mod library;
 mod memory;

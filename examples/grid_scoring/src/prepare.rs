@@ -2,11 +2,10 @@
 //! leave, made on all workers.
 
 use crate::canvas::{Anchor, Bucket};
-use crate::grid::Size;
 use crate::library::Library;
 use crate::record::Key;
 use crate::shelf::{Shelf, form, keys};
-use crate::stage::Stage;
+use crate::stage::{Form, Stage};
 use crate::workers::Workers;
 use breakeven::{Engine, span};
 use std::collections::HashSet;
@@ -23,7 +22,7 @@ enum Job {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum What {
     Inputs(Anchor),
-    Expected(Size, Anchor),
+    Expected(Form),
     Counts,
 }
 
@@ -59,7 +58,7 @@ pub fn prepare<'a, 'e>(
                     let _stage = span!("canvases");
                     let cells = match what {
                         What::Inputs(anchor) => buckets[*number].inputs(*anchor),
-                        What::Expected(size, anchor) => buckets[*number].outputs(*size, *anchor),
+                        What::Expected(form) => buckets[*number].outputs(form.canvas, form.anchor),
                         What::Counts => buckets[*number].colour_counts(),
                     };
                     made_of().laid.push((*number, *what, cells));
@@ -75,7 +74,7 @@ pub fn prepare<'a, 'e>(
     for (number, what, cells) in laid {
         match what {
             What::Inputs(anchor) => drop(shelves[number].inputs.insert(anchor, cells)),
-            What::Expected(size, anchor) => drop(shelves[number].expected.insert((size, anchor), cells)),
+            What::Expected(form) => drop(shelves[number].expected.insert(form, cells)),
             What::Counts => shelves[number].counts = cells,
         }
     }
@@ -108,7 +107,7 @@ fn jobs(
                 form = stage.form(form);
             }
             add(Key::Score(form.canvas.height, form.lanes));
-            laid.insert(What::Expected(form.canvas, form.anchor));
+            laid.insert(What::Expected(form.expected()));
         }
         jobs.extend(laid.into_iter().map(|what| Job::Lay(number, what)));
     }

@@ -178,6 +178,15 @@ impl Step {
             Step::InPlace(_) | Step::Regions(_) | Step::Loop { .. } => Ok(size),
         }
     }
+
+    /// Is that the size of the grid, whatever it is?
+    pub fn keeps_size(&self) -> bool {
+        match self {
+            Step::Turn(turn) => !turn.parts().0,
+            Step::Regions(what) => *what != Regions::Count,
+            step => matches!(step, Step::InPlace(_) | Step::Loop { .. }),
+        }
+    }
 }
 
 /// A program: steps, and the text that they were read from.

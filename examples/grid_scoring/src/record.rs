@@ -73,14 +73,13 @@ fn record(stage: &Stage, form: Form, side: usize) -> Result<Recorded> {
         Stage::CropBbox => (vec![], edges(&cells, form.canvas)?),
         Stage::OfRegions(what) => {
             let known = beside(*what, form)?;
-            let made = of_regions(*what, &cells, &known, form.canvas)?;
+            let made = of_regions(*what, &cells, &known, stage.form(form).canvas)?;
             (vec![known], vec![made])
         }
         Stage::Label => return spread_labels(form),
         Stage::Loop { body, .. } => {
-            let made = body.iter().try_fold(cells.clone(), |made, step| in_place(step, &made))?;
-            let changed = any_plane(&made.xor(&cells)?)?.max(&[0], false)?;
-            (vec![], vec![made, changed])
+            let (made, changed) = turn(body, &cells)?;
+            (vec![], vec![made, changed.max(&[0], false)?])
         }
         // These move cells to places that are known at run time only, and have keys of their own.
         Stage::Pad { .. } | Stage::Pick(_) | Stage::Tile { .. } => (vec![], vec![cells.clone()]),
@@ -110,7 +109,8 @@ fn tiled(part: Tensor, form: Form, times: usize) -> Result<(Tensor, Vec<Tensor>)
 fn framed(part: Tensor, form: Form, to: Size, by: usize) -> Result<(Tensor, Vec<Tensor>)> {
     let frame = Tensor::input("frame", DType::U32, [to.height, form.lanes])?;
     let colour = Tensor::input("colour", DType::U32, [PLANES, 1, 1])?;
-    Ok((part.shl(by as u32)?.or(frame.and(&colour)?)?, vec![frame, colour]))
+    let by = Tensor::from_vec(vec![by as u32], [1])?;
+    Ok((part.shl(by)?.or(frame.and(&colour)?)?, vec![frame, colour]))
 }
 
 /// Scores: a program's canvas, the expected one and its colour counts enter; equal cells and equal colours leave.
@@ -203,11 +203,29 @@ fn recoloured(cells: &Tensor, pairs: &[(i32, i32)]) -> Result<Tensor> {
     })
 }
 
-/// Numbers of each sample, `[cells, lanes]`, as a grid of one row: 9 at most.
-pub(crate) fn as_row(numbers: &Tensor) -> Result<Tensor> {
-    let codes = numbers.minimum(9)?.add(code(0))?;
-    let of_plane = codes.shr(along(PLANES, 3)?)?.and(1)?;
-    of_plane.shl(along(codes.shape()[0], 2)?)?.sum(&[1], true)
+/// Numbers of each sample, ten at most, as a grid of one row on a canvas: 9 at most each.
+pub(crate) fn as_row(numbers: &[Tensor], canvas: Size) -> Result<Tensor> {
+    const { assert!(PLANES == 4 && 3 * COLOURS < 32) };
+    // Three planes lie in one word one after the other, so that counting is one kernel and spelling another.
+    let (mut low, mut high) = (None, None);
+    for (cell, number) in numbers.iter().enumerate() {
+        let code = number.minimum(9)?.add(code(0))?;
+        let apart = code.mul(1u32 | 1 << (COLOURS - 1) | 1 << (2 * COLOURS - 2))?;
+        let three = apart.and(1u32 | 1 << COLOURS | 1 << (2 * COLOURS))?.shl(cell as u32)?;
+        let last = code.shr(3)?.shl(cell as u32)?;
+        low = Some(low.map_or(Ok(three.clone()), |low: Tensor| low.or(&three))?);
+        high = Some(high.map_or(Ok(last.clone()), |high: Tensor| high.or(&last))?);
+    }
+    let nothing = Tensor::zeros([1], DType::U32)?;
+    let (low, high) = (low.unwrap_or(nothing.clone()), high.unwrap_or(nothing));
+    let of = |planes: [u32; PLANES]| {
+        let words =
+            planes.into_iter().flat_map(|word| (0..canvas.height).map(move |row| if row == 0 { word } else { 0 }));
+        Tensor::from_vec(words.collect(), [PLANES, canvas.height, 1])
+    };
+    let cells = columns(COLOURS);
+    let by = Tensor::from_vec((0..PLANES).map(|plane| (plane % 3 * COLOURS) as u32).collect(), [PLANES, 1, 1])?;
+    low.shr(by)?.and(of([cells, cells, cells, 0])?)?.or(high.and(of([0, 0, 0, cells])?)?)
 }
 
 fn fused(steps: &[Step], cells: &Tensor, form: Form, origin: Option<(&Tensor, Size)>) -> Result<Tensor> {
@@ -226,14 +244,17 @@ fn fused(steps: &[Step], cells: &Tensor, form: Form, origin: Option<(&Tensor, Si
             Step::InPlace(step) => in_place(step, &cells)?,
             // Where the canvas is too small every grid is, and fails: the lanes hold anything of the right shape.
             Step::Crop { top, left, size } => {
-                cut(&cells, *top, size.height)?.shr(*left as u32)?.and(columns(size.width))?
+                let height = fused_form(step, form).canvas.height;
+                let stays = (0..height).map(|row| if row < size.height { columns(size.width) } else { 0 }).collect();
+                let (left, stays) = (Tensor::from_vec(vec![*left as u32], [1])?, Tensor::from_vec(stays, [height, 1])?);
+                cut(&cells, *top, height)?.shr(left)?.and(stays)?
             }
             Step::Compare(colour) => {
                 let origin = origin.map_or(Ok(cells.clone()), |(origin, from)| fit(origin, from, form))?;
                 set(&cells, &any_plane(&cells.xor(&origin)?)?.and(any_plane(&cells)?)?, *colour)?
             }
-            Step::Count(colour) => as_row(&count(&is(&cells, *colour)?)?.expand_dims(&[0])?)?,
-            Step::CountColours => as_row(&Tensor::stack(&colour_counts(&cells)?.iter().collect::<Vec<_>>(), 0)?)?,
+            Step::Count(colour) => as_row(&[count(&is(&cells, *colour)?)?], fused_form(step, form).canvas)?,
+            Step::CountColours => as_row(&colour_counts(&cells)?, fused_form(step, form).canvas)?,
             // The others are stages of their own.
             _ => cells,
         };
@@ -248,25 +269,48 @@ fn exchanged(cells: &Tensor, size: Size) -> Result<Tensor> {
     of_column.shl(along(size.height, 2)?)?.sum(&[2], false)
 }
 
+/// One turn of a loop, and words that are not 0 where anything has changed.
+fn turn(body: &[InPlace], cells: &Tensor) -> Result<(Tensor, Tensor)> {
+    match body {
+        // Background that becomes background has not changed.
+        [InPlace::Spread(colour)] if *colour != 0 => {
+            let places = touched(cells, *colour)?;
+            Ok((set(cells, &places, *colour)?, places))
+        }
+        // Whatever goes is taken by the cell below it.
+        [InPlace::Fall] => fallen(cells),
+        _ => {
+            let made = body.iter().try_fold(cells.clone(), |made, step| in_place(step, &made))?;
+            let changed = any_plane(&made.xor(cells)?)?;
+            Ok((made, changed))
+        }
+    }
+}
+
 /// A step that leaves cells in their place.
 fn in_place(step: &InPlace, cells: &Tensor) -> Result<Tensor> {
     match step {
         InPlace::Recolour(pairs) => recoloured(cells, pairs),
         InPlace::Mask(colour) => set(cells, &any_plane(cells)?.and(is(cells, *colour)?.not()?)?, 0),
-        InPlace::Spread(colour) => {
-            let ink = is(cells, *colour)?;
-            let touched = below(&ink)?.or(above(&ink)?)?.or(ink.shl(1)?.or(ink.shr(1)?)?)?;
-            set(cells, &is(cells, 0)?.and(touched)?, *colour)
-        }
-        InPlace::Fall => {
-            let (background, inside) = (is(cells, 0)?, any_plane(cells)?);
-            // Nothing falls in from above the grid.
-            let takes = background.and(below(&inside)?)?;
-            let goes = inside.and(background.not()?)?.and(above(&background)?)?;
-            let fallen = cells.and(takes.not()?)?.or(below(cells)?.and(&takes)?)?;
-            set(&fallen, &goes, 0)
-        }
+        InPlace::Spread(colour) => set(cells, &touched(cells, *colour)?, *colour),
+        InPlace::Fall => Ok(fallen(cells)?.0),
     }
+}
+
+/// Background beside a colour.
+fn touched(cells: &Tensor, colour: i32) -> Result<Tensor> {
+    let ink = is(cells, colour)?;
+    let beside = below(&ink)?.or(above(&ink)?)?.or(ink.shl(1)?.or(ink.shr(1)?)?)?;
+    is(cells, 0)?.and(beside)
+}
+
+/// Everything that has background below it, one row further down, and the cells that it has left.
+fn fallen(cells: &Tensor) -> Result<(Tensor, Tensor)> {
+    let background = is(cells, 0)?;
+    let goes = any_plane(cells)?.and(background.not()?)?.and(above(&background)?)?;
+    let taken = cells.xor(below(cells)?)?.and(below(&goes)?)?;
+    let left = cells.xor(as_planes(bits(0))?)?.and(&goes)?;
+    Ok((cells.xor(taken.or(left)?)?, goes))
 }
 
 /// Each row takes the place of the one below it.
@@ -298,28 +342,25 @@ fn cut(cells: &Tensor, start: usize, len: usize) -> Result<Tensor> {
 fn fit(cells: &Tensor, from: Size, form: Form) -> Result<Tensor> {
     let Form { canvas: to, anchor, .. } = form;
     let rows = match (anchor.bottom, to.height.checked_sub(from.height)) {
+        _ if to.height == from.height => cells.clone(),
         (false, _) => cut(cells, 0, to.height)?,
         (true, None) => cut(cells, from.height - to.height, to.height)?,
         (true, Some(more)) => cells.pad(&[(0, 0), (more, 0), (0, 0)], 0u32)?,
     };
     match (anchor.right, to.width.checked_sub(from.width)) {
+        _ if to.width == from.width => Ok(rows),
         (false, _) => rows.and(columns(to.width)),
         (true, None) => rows.shr((from.width - to.width) as u32),
         (true, Some(more)) => rows.shl(more as u32),
     }
 }
 
-/// The box around everything but background: first row, first column, and the ends of both, for each sample.
+/// The box around everything but background, for each sample: a bit for each row that has anything, ones below the first column, and
+/// a word that ends with the last one.
 fn edges(cells: &Tensor, size: Size) -> Result<Vec<Tensor>> {
     let ink = any_plane(cells)?.and(is(cells, 0)?.not()?)?;
-    let row = along(size.height, 2)?;
-    let inked = ink.ne(0)?;
-    // Ones below the lowest one of a word: its number, or all bits where there is none.
-    let zeros = |words: &Tensor| words.not()?.and(words.sub(1)?)?.count_ones();
-    Ok(vec![
-        Tensor::where_(&inked, &row, size.height as u32)?.min(&[0], false)?,
-        zeros(&ink)?.min(&[0], false)?,
-        Tensor::where_(&inked, row.add(1)?, 0u32)?.max(&[0], false)?,
-        Tensor::scalar(u32::BITS).sub(zeros(&ink.reverse_bits()?)?.min(&[0], false)?)?,
-    ])
+    let rows = ink.minimum(1)?.shl(along(size.height, 2)?)?;
+    // Ones below the lowest one of a word: all bits where there is none.
+    let below = ink.not()?.and(ink.sub(1)?)?;
+    Ok(vec![rows.sum(&[0], false)?, below.min(&[0], false)?, ink.max(&[0], false)?])
 }

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 /// are done.
 pub const SLICE: u32 = 8;
 
-/// So many samples move together: one in ten needs more than twice the rounds of the others.
-pub const NARROW: usize = 32;
+/// So many samples move together: one in ten needs more than twice the rounds of the others. A round of labels takes 100 us with 64 of
+/// them and with 32, where a whole tray takes 230, and with 64 of them a tray is left one or two rounds sooner.
+pub const NARROW: usize = 64;
 
 /// The programs of a turn.
 #[derive(Clone, Copy)]
@@ -46,11 +47,11 @@ pub struct Rounds<'a> {
 }
 
 /// Samples that have moved together.
-struct Moved {
+pub struct Moved {
     /// Which sample is in each lane.
-    samples: Vec<usize>,
+    pub samples: Vec<usize>,
     /// Their state, and what lies beside it.
-    words: Vec<Vec<u32>>,
+    pub words: Vec<Vec<u32>>,
 }
 
 impl<'a> Rounds<'a> {
@@ -166,28 +167,34 @@ impl<'a> Rounds<'a> {
         Ok(())
     }
 
-    /// Its results, and which samples have none because they were still changing.
-    pub fn end(mut self) -> breakeven::Result<(Vec<Cells<'a>>, Vec<bool>)> {
-        let Some(moved) = self.moved.take() else { return Ok((self.state, self.changing)) };
-        let lanes = self.lanes;
-        let mut places = moved.samples.iter().enumerate().peekable();
-        for (tray, state) in self.state.iter_mut().enumerate() {
+    /// Its results, which samples have none because they were still changing, and those that have moved together: what trays have
+    /// of them is not their result.
+    pub fn end(self) -> (Vec<Cells<'a>>, Vec<bool>, Option<Moved>) {
+        (self.state, self.changing, self.moved)
+    }
+}
+
+impl Moved {
+    /// Puts the samples back into their trays.
+    pub fn go_back(&self, state: &mut [Cells<'_>], lanes: usize) -> breakeven::Result<()> {
+        let mut places = self.samples.iter().enumerate().peekable();
+        for (tray, state) in state.iter_mut().enumerate() {
             let is_here = |sample: usize| sample / lanes == tray;
             if !places.peek().is_some_and(|(_, sample)| is_here(**sample)) {
                 continue;
             }
             let mut words = state.words()?.to_vec();
             while let Some((lane, sample)) = places.next_if(|(_, sample)| is_here(**sample)) {
-                copy_lane(&moved.words[0], NARROW, lane, &mut words, lanes, sample % lanes);
+                copy_lane(&self.words[0], NARROW, lane, &mut words, lanes, sample % lanes);
             }
             *state = Cells::Copied(Arc::new(words));
         }
-        Ok((self.state, self.changing))
+        Ok(())
     }
 }
 
 /// One sample's words from a tray to another.
-fn copy_lane(from: &[u32], lanes: usize, lane: usize, to: &mut [u32], to_lanes: usize, to_lane: usize) {
+pub fn copy_lane(from: &[u32], lanes: usize, lane: usize, to: &mut [u32], to_lanes: usize, to_lane: usize) {
     let from = from.iter().skip(lane).step_by(lanes);
     to.iter_mut().skip(to_lane).step_by(to_lanes).zip(from).for_each(|(to, from)| *to = *from);
 }

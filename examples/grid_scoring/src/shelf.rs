@@ -1,7 +1,7 @@
 //! The canvases of a bucket, and which compiled programs a stage needs.
 
 use crate::canvas::{Anchor, Bucket};
-use crate::grid::Size;
+use crate::labels::part_form;
 use crate::program::Until;
 use crate::record::Key;
 use crate::rounds::NARROW;
@@ -14,8 +14,8 @@ pub struct Shelf<'a> {
     pub bucket: &'a Bucket<'a>,
     /// Inputs in each corner that some program needs.
     pub inputs: HashMap<Anchor, Vec<u32>>,
-    /// Expected grids on canvases of each size and in each corner.
-    pub expected: HashMap<(Size, Anchor), Vec<u32>>,
+    /// Expected grids, by [`Form::expected`].
+    pub expected: HashMap<Form, Vec<u32>>,
     /// Their colour counts.
     pub counts: Vec<u32>,
 }
@@ -50,7 +50,10 @@ pub fn keys(stage: &Stage, form: Form, side: usize) -> Vec<Key> {
         // Colours of frames are given: one program for all of them.
         Stage::Pad { by, .. } => vec![Key::Pad(anywhere, to, *by)],
         Stage::CropBbox => vec![own(Stage::CropBbox, anywhere), Key::Pick(anywhere, to)],
-        Stage::Label => vec![Key::FirstLabels(anywhere), own(Stage::Label, anywhere), own(Stage::Label, narrow)],
+        Stage::Label => {
+            let part = part_form(anywhere);
+            vec![Key::FirstLabels(part), own(Stage::Label, part), own(Stage::Label, narrow)]
+        }
         Stage::Loop { body, until } => {
             let turn = Stage::Loop { body: body.clone(), until: Until::Stable };
             match until {
