@@ -6,6 +6,7 @@
 //! than the caches); `product` runs matrix products. Memory comes from `scratch` and `blocks`. The inner loops are in
 //! `kernels`, compiled for each SIMD `level`; `moving` measures which of them moves memory fastest.
 
+pub mod ahead;
 mod backend;
 mod blocks;
 mod cores;

@@ -66,7 +66,8 @@ pub(crate) struct Core {
     /// for. A device's workers sleep at a door of their own: waking one that can't do a job takes 20 us of the core that
     /// somebody else needs.
     intake: Ring<Arc<Task>, DEVICES>,
-    pub(crate) state: Mutex<State>,
+    /// Apart from what those who submit read.
+    pub(crate) state: CachePadded<Mutex<State>>,
     /// Jobs that have left the queue for a worker, or because they were answered in it.
     taken: CachePadded<AtomicU64>,
     /// Jobs that nobody has anything to do with any more.
@@ -147,7 +148,7 @@ impl Core {
         config.check()?;
         let core = Arc::new(Core {
             intake: Ring::new(config.capacity),
-            state: Mutex::new(State { lanes: Lanes::new(config.ageing), seats: Vec::new() }),
+            state: CachePadded::new(Mutex::new(State { lanes: Lanes::new(config.ageing), seats: Vec::new() })),
             engine,
             config,
             taken: CachePadded::new(AtomicU64::new(0)),
@@ -318,7 +319,7 @@ impl Core {
                 self.changes.fetch_add(1, Ordering::AcqRel);
             }
         };
-        self.intake.drain(tell, |task| {
+        self.intake.drain(tell, pool::coming, |task| {
             let task = TaskRef::from(task);
             task.fetch();
             lanes.push(task.priority() as usize, task.producer, task.id, task);

@@ -50,11 +50,11 @@ impl Core {
 
     /// Waits for more jobs of the same program, if that is allowed and worth it, and takes those that came.
     pub(super) fn wait_for_more(self: &Arc<Core>, seat: &Seat, jobs: &mut Vec<TaskRef>) {
-        let Some(first) = jobs.first().cloned() else { return };
         // A CPU that waits computes nothing; and whoever is in a hurry is not made to wait.
-        if seat.device == 0 || first.program == 0 || jobs.len() >= self.config.gather {
+        if seat.device == 0 || jobs.len() >= self.config.gather {
             return;
         }
+        let Some(first) = jobs.first().filter(|first| first.program != 0).cloned() else { return };
         let window = |task: &Task| match task.priority() {
             Priority::Interactive => self.config.interactive_window,
             Priority::Normal => self.config.window,

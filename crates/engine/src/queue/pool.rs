@@ -5,7 +5,8 @@
 //! store that all share. A place knows nothing of the queue that used it.
 
 use super::job::{Terms, What};
-use super::ticket::Task;
+use super::sync::expect;
+use super::ticket::{LINES, Task};
 use std::cell::RefCell;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
@@ -52,12 +53,22 @@ fn kept() -> Option<Arc<Task>> {
     // A thread that is about to end keeps none.
     OWN.try_with(|own| {
         let own = &mut own.try_borrow_mut().ok()?.0;
-        own.pop().or_else(|| {
+        let place = own.pop().or_else(|| {
             *own = stored().pop()?;
             own.pop()
-        })
+        });
+        // The next job's.
+        own.last().into_iter().for_each(coming);
+        place
     })
     .ok()?
+}
+
+/// A job, or a place for one, is about to be used: what all commands touch of it is asked for, and who has it, which lies
+/// before.
+#[inline]
+pub(super) fn coming(task: &Arc<Task>) {
+    expect(Arc::as_ptr(task), -1..LINES);
 }
 
 /// Keeps a place that nobody uses.
@@ -97,6 +108,12 @@ impl TaskRef {
     /// For a way on which pointers go.
     pub(crate) fn into_arc(mut self) -> Arc<Task> {
         self.task.take().unwrap_or_default()
+    }
+
+    /// Its place is about to be used again.
+    #[inline]
+    pub(crate) fn coming(&self) {
+        self.task.iter().for_each(coming);
     }
 
     /// For whoever has nothing to do with it once the others are done.

@@ -5,7 +5,7 @@
 //! and at which doors somebody sleeps: whoever counts up learns from the same step whom he has to wake, and whoever is
 //! about to sleep learns from the step by which he says so that he must not. No fence is needed for that.
 
-use super::sync::{AtomicU64, Cell, Condvar, Mutex, Ordering, lock};
+use super::sync::{AtomicU64, Cell, Condvar, Mutex, Ordering, expect, lock};
 use crossbeam_utils::CachePadded;
 use std::time::Instant;
 
@@ -15,6 +15,12 @@ const CLOSED: u64 = 1 << 63;
 const ASLEEP: u32 = 54;
 /// Numbers of jobs lie below. A thousand million a second would last for half a year, a million for 570 years.
 const NUMBERS: u64 = (1 << ASLEEP) - 1;
+
+/// So many places before its turn comes one is asked for: two cache lines of them, which take as long to come as several
+/// submissions last.
+const SOON: u64 = 8;
+/// So many jobs are on their way to whoever takes them out of the ring.
+const COMING: usize = 8;
 
 /// Why no number was given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +46,7 @@ pub(crate) struct Ring<T, const DOORS: usize> {
     entry: CachePadded<Entry>,
     /// Jobs that have left the ring.
     out: CachePadded<AtomicU64>,
-    places: Box<[Cell<T>]>,
+    places: Box<[Place<T>]>,
     capacity: u64,
     doors: [Door; DOORS],
 }
@@ -52,6 +58,15 @@ struct Entry {
     /// Jobs that were known to have left the queue: how many that are now need not be looked at while there is room by
     /// this.
     left: AtomicU64,
+}
+
+/// A place in the ring.
+#[repr(align(16))]
+struct Place<T> {
+    job: Cell<T>,
+    /// The number of the job that was put here last. Whoever looks out for the next one looks here: that takes nothing away
+    /// from those who submit until it is there.
+    number: AtomicU64,
 }
 
 /// Where workers sleep.
@@ -66,7 +81,9 @@ impl<T, const DOORS: usize> Ring<T, DOORS> {
         Ring {
             entry: CachePadded::new(Entry { last: AtomicU64::new(0), left: AtomicU64::new(0) }),
             out: CachePadded::new(AtomicU64::new(0)),
-            places: (0..capacity.next_power_of_two()).map(|_| Cell::new()).collect(),
+            places: (0..capacity.next_power_of_two())
+                .map(|_| Place { job: Cell::new(), number: AtomicU64::new(0) })
+                .collect(),
             capacity: capacity as u64,
             doors: std::array::from_fn(|_| Door { sleepers: Mutex::new(0), rung: Condvar::new() }),
         }
@@ -90,7 +107,7 @@ impl<T, const DOORS: usize> Ring<T, DOORS> {
     /// before, so that the number's place is free.
     #[inline]
     pub(crate) fn number(&self, left: impl Fn() -> u64) -> Result<Number, Refused> {
-        let mut last = self.exclusive();
+        let mut last = self.entry.last.load(Ordering::Relaxed);
         loop {
             if last & CLOSED != 0 {
                 return Err(Refused::Closed);
@@ -108,6 +125,7 @@ impl<T, const DOORS: usize> Ring<T, DOORS> {
             match self.entry.last.compare_exchange_weak(last, last + 1, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => {
                     let (id, asleep) = (count + 1, (last >> ASLEEP) as u32 & ((1 << DOORS) - 1));
+                    expect(self.place(id), 0..1);
                     return Ok(Number { id, at_most: id.saturating_sub(known), asleep });
                 }
                 Err(now) => last = now,
@@ -115,14 +133,11 @@ impl<T, const DOORS: usize> Ring<T, DOORS> {
         }
     }
 
-    /// Reads the counter for writing: an exchange that always fails. A plain look at what another core has would fetch its
-    /// cache line twice, for reading first.
+    /// For whoever is about to take a number: has the counter come for writing. A plain look at what another core has would
+    /// fetch its cache line twice, for reading first.
     #[inline]
-    fn exclusive(&self) -> u64 {
-        let never = u64::MAX;
-        match self.entry.last.compare_exchange(never, never, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(last) | Err(last) => last,
-        }
+    pub(crate) fn coming(&self) {
+        expect(&raw const *self.entry, 0..1);
     }
 
     /// So many jobs have left the queue.
@@ -133,15 +148,19 @@ impl<T, const DOORS: usize> Ring<T, DOORS> {
     /// The job of a number, and these doors, as bits, are where somebody can do it.
     #[inline]
     pub(crate) fn put(&self, number: Number, job: T, doors: u32) -> Option<T> {
-        let before = self.places[self.place(number.id - 1)].swap(Some(job));
+        let place = self.place(number.id);
+        let before = place.job.swap(Some(job));
+        place.number.store(number.id, Ordering::Release);
+        expect(self.place(number.id + SOON), 0..1);
         if number.asleep & doors != 0 {
             self.wake(doors);
         }
         before
     }
 
-    fn place(&self, at: u64) -> usize {
-        at as usize & (self.places.len() - 1)
+    /// The place of a job's number.
+    fn place(&self, number: u64) -> &Place<T> {
+        &self.places[(number - 1) as usize & (self.places.len() - 1)]
     }
 
     /// Is nothing in it, or on its way into it?
@@ -150,24 +169,41 @@ impl<T, const DOORS: usize> Ring<T, DOORS> {
         self.out.load(Ordering::Acquire) == self.numbered()
     }
 
+    /// Is the next job there? Unlike [`Ring::is_empty`] it leaves the counter to those who submit.
+    #[inline]
+    pub(crate) fn has_next(&self) -> bool {
+        self.has(self.out.load(Ordering::Acquire) + 1)
+    }
+
+    fn has(&self, number: u64) -> bool {
+        self.place(number).number.load(Ordering::Acquire) == number
+    }
+
     /// Takes out what is there, up to the first one that is still on its way; before that, `first` is called. By one thread
-    /// at a time. The counter is looked at once: each look takes it away from those who submit.
-    pub(crate) fn drain(&self, first: impl FnOnce(), mut each: impl FnMut(T)) {
-        let begin = self.out.load(Ordering::Relaxed);
-        let end = self.numbered();
-        if begin == end {
+    /// at a time. The counter is looked at once if there are several: each look takes it away from those who submit. What a
+    /// job consists of is asked for by `coming` some jobs before its turn.
+    pub(crate) fn drain(&self, first: impl FnOnce(), coming: impl Fn(&T), mut each: impl FnMut(T)) {
+        let begin = self.out.load(Ordering::Relaxed) + 1;
+        if !self.has(begin) {
             return;
         }
         first();
-        let mut at = begin;
-        while at < end {
-            let Some(job) = self.places[self.place(at)].swap(None) else { break };
-            each(job);
-            at += 1;
+        let last = if self.has(begin + 1) { self.numbered() } else { begin };
+        let mut number = begin;
+        let mut ahead: [Option<T>; COMING] = std::array::from_fn(|_| None);
+        while number <= last && self.has(number) {
+            let Some(job) = self.place(number).job.swap(None) else { break };
+            if number + SOON <= last {
+                expect(self.place(number + SOON), 0..1);
+            }
+            coming(&job);
+            ahead[number as usize % COMING].replace(job).into_iter().for_each(&mut each);
+            number += 1;
         }
-        if at != begin {
-            self.out.store(at, Ordering::Release);
+        for left in number..number + COMING as u64 {
+            ahead[left as usize % COMING].take().into_iter().for_each(&mut each);
         }
+        self.out.store(number - 1, Ordering::Release);
     }
 
     /// There is something to do behind these doors, as bits. Whoever is about to sleep there sees what was done before.

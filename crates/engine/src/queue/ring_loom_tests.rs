@@ -26,7 +26,7 @@ fn whoever_sleeps_is_woken_and_finds_every_job_once() {
         while found.len() < 2 {
             // Would never return if it were missed: loom reports a deadlock.
             ring.sleep(0, None, || (!ring.is_empty()).then_some(()));
-            ring.drain(|| (), |job| found.push(*job));
+            ring.drain(|| (), |_| (), |job| found.push(*job));
             if found.len() < 2 {
                 // One may be on its way.
                 loom::thread::yield_now();
@@ -62,7 +62,7 @@ fn a_place_is_given_again_when_its_job_has_left() {
         let mut found = Vec::new();
         while found.len() < 2 {
             let before = found.len();
-            ring.drain(|| (), |job| found.push(*job));
+            ring.drain(|| (), |_| (), |job| found.push(*job));
             left.fetch_add((found.len() - before) as u64, Ordering::AcqRel);
             loom::thread::yield_now();
         }

@@ -233,13 +233,14 @@ impl Core {
                 }
             } else if self.ended.load(Ordering::SeqCst) {
                 return;
-            } else if !self.intake.is_empty() {
-                // One has its number and is on its way: whoever brings it may need this core.
-                linger(looks);
-                looks += 1;
-            } else {
-                let _idle = profile::enter(FrameKind::Idle, || "waiting for jobs".into());
-                self.rest(seat, seen, last_work);
+            } else if !self.watch_out(seen, last_work) {
+                if self.intake.is_empty() {
+                    self.rest(seat, seen);
+                } else {
+                    // One has its number and is on its way: whoever brings it may need this core.
+                    linger(looks);
+                    looks += 1;
+                }
             }
         }
     }
@@ -262,32 +263,40 @@ impl Core {
         self.intake.ring(u32::MAX);
     }
 
-    /// Waits for something to do.
-    fn rest(&self, seat: &Seat, seen: u64, last_work: Instant) {
+    /// Waits awake for something to do, for a moment. Is there something?
+    fn watch_out(&self, seen: u64, last_work: Instant) -> bool {
+        // One of them stays awake; the others would only take its core.
+        if self.watch.swap(true, Ordering::Relaxed) {
+            return false;
+        }
+        let _idle = profile::enter(FrameKind::Idle, || "waiting for jobs".into());
         // Whoever looks takes everything out of the ring: what is in it is new.
+        let changed = || {
+            self.intake.has_next() || self.changes.load(Ordering::Acquire) != seen || self.ended.load(Ordering::SeqCst)
+        };
+        let mut found = changed();
+        for look in 0..LOOKS {
+            if found {
+                break;
+            }
+            linger(look);
+            found = changed();
+        }
+        while !found && last_work.elapsed() < AWAKE {
+            std::thread::yield_now();
+            found = changed();
+        }
+        self.watch.store(false, Ordering::Relaxed);
+        found
+    }
+
+    /// Sleeps until there is something to do.
+    fn rest(&self, seat: &Seat, seen: u64) {
+        let _idle = profile::enter(FrameKind::Idle, || "waiting for jobs".into());
         let changed = || {
             let is_new = !self.intake.is_empty() || self.changes.load(Ordering::Acquire) != seen;
             (is_new || self.ended.load(Ordering::SeqCst)).then_some(())
         };
-        // One of them stays awake for a moment; the others would only take its core.
-        if !self.watch.swap(true, Ordering::Relaxed) {
-            let mut found = changed();
-            for look in 0..LOOKS {
-                if found.is_some() {
-                    break;
-                }
-                linger(look);
-                found = changed();
-            }
-            while found.is_none() && last_work.elapsed() < AWAKE {
-                std::thread::yield_now();
-                found = changed();
-            }
-            self.watch.store(false, Ordering::Relaxed);
-            if found.is_some() {
-                return;
-            }
-        }
         let until = if self.look_at_device(seat) {
             Some(BACK)
         } else if self.queued() > 0 {

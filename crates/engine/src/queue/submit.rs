@@ -30,6 +30,7 @@ const ROOM_LOOKS: u32 = 192;
 impl Core {
     /// Submits a job.
     pub(crate) fn submit(self: &Arc<Core>, job: Job, patience: Patience) -> Result<Ticket> {
+        self.intake.coming();
         let Job { what, terms } = job;
         let devices = self.check(&what, terms.device)?;
         if let (Some(deadline), Admit::Strict) = (terms.deadline, terms.admit) {

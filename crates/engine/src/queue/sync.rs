@@ -1,6 +1,8 @@
 //! Where the queue's hand-made synchronisation gets its parts from: the standard library's, or loom's when it is proved.
 
 #[cfg(not(all(test, loom)))]
+use breakeven_cpu::ahead::{LINE, fetch_for_writing};
+#[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::{
     Condvar, Mutex, MutexGuard,
     atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
@@ -15,6 +17,17 @@ pub(crate) use loom::sync::{
 /// A panic elsewhere leaves nothing half-done under any of the queue's locks.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Has the cache lines of something come here while other things are done: it is about to be written.
+#[inline(always)]
+pub(crate) fn expect<T>(at: *const T, lines: std::ops::Range<isize>) {
+    #[cfg(not(all(test, loom)))]
+    for line in lines {
+        fetch_for_writing(at.cast::<u8>().wrapping_offset(line * LINE as isize));
+    }
+    #[cfg(all(test, loom))]
+    let _ = (at, lines);
 }
 
 /// A place in a ring, for a pointer: put and taken by one exchange.

@@ -100,6 +100,9 @@ pub(crate) struct Task {
     pub(crate) expected_ns: OnceLock<[u64; DEVICES]>,
 }
 
+/// Cache lines that every command touches.
+pub(super) const LINES: isize = 2;
+
 // The second cache line.
 #[cfg(all(target_pointer_width = "64", not(all(test, loom))))]
 const _: () = assert!(std::mem::offset_of!(Task, order) == 64);
@@ -290,7 +293,9 @@ impl Ticket {
     pub fn wait(self) -> Result<Answer> {
         let _idle = self.idle();
         // Nobody else has this ticket, so that the answer is still there.
-        self.task.place().wait(None, Option::take).flatten().map_or(Err(Error::Aborted), Outcome::into)
+        let answer = self.task.place().wait(None, Option::take).flatten();
+        self.task.coming();
+        answer.map_or(Err(Error::Aborted), Outcome::into)
     }
 
     /// Waits for the answer, but not for longer than this; it can be asked for again.
