@@ -21,6 +21,7 @@ mod job;
 mod layout;
 mod lookout;
 mod params;
+mod parts;
 
 mod bandwidth;
 mod batch;

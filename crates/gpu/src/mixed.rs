@@ -7,12 +7,14 @@
 use crate::buffers::{ALIGN, Readback, Upload};
 use crate::copies;
 use crate::health::lock;
-use crate::job::{Command, Group, Job, Many};
+use crate::job::{Command, Done, Group, Job, Many};
 use crate::joined::{self, Constants};
 use crate::layout::{Layout, Packer, Region, STATUS_BYTES, Spot};
+use crate::owner::Handle;
 use crate::params;
+use crate::parts;
 use crate::prepared::{GpuPlan, between_ns, host, zeros};
-use crate::session::Session;
+use crate::session::{Asked, Session};
 use crate::share;
 use breakeven_ir::Buffer;
 use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Timings};
@@ -42,52 +44,33 @@ pub(crate) struct Ends<'a> {
 const LEFT_BYTES: u64 = 512;
 
 /// Tasks begin at multiples of this inside of a binding: whole vectors, whole cache lines.
-const TASK_ALIGN: u64 = RESULT_ALIGN as u64;
+pub(crate) const TASK_ALIGN: u64 = RESULT_ALIGN as u64;
 
-/// Work of one submission of many tasks, which can't be cut further: 250 ms on the slowest device that was seen.
-const MOST_WORK: u64 = 10_000_000;
-
-/// Runs tasks, as few submissions as they fit into.
+/// Runs tasks, as few submissions as they fit into. While the device has one of them, the next one is made ready.
 pub(crate) fn run(session: &Arc<Session>, tasks: &[Entry<'_>], ends: &mut Ends<'_>) -> Result<Timings, RunError> {
+    let begun = Instant::now();
     let mut total = Timings::default();
-    for part in parts(session, tasks) {
-        let timings = match &part[..] {
+    let mut before: Option<Running> = None;
+    let mut free = begun;
+    for part in parts::cut(session, tasks) {
+        let started = match &part[..] {
             [] => continue,
-            [task] => run_alone(&tasks[*task], *task, ends)?,
-            _ => run_part(session, tasks, &part, ends)?,
+            [task] if parts::is_alone(session, &tasks[*task]) || tasks.len() == 1 => {
+                total.add(&run_alone(&tasks[*task], *task, ends)?);
+                continue;
+            }
+            _ => start(session, tasks, part)?,
         };
-        total.add(&timings);
+        if let Some(before) = before.replace(started) {
+            total.add(&finish(session, tasks, before, &mut free, ends)?);
+        }
     }
+    if let Some(last) = before {
+        total.add(&finish(session, tasks, last, &mut free, ends)?);
+    }
+    // Parts overlap.
+    total.total_ns = between_ns(begun, Instant::now());
     Ok(total)
-}
-
-/// Cuts the tasks into parts that fit into one submission and its bindings. A task that can't share is alone.
-fn parts(session: &Session, tasks: &[Entry<'_>]) -> Vec<Vec<usize>> {
-    let most_bytes = session.info.limits.binding_bytes.min(session.info.limits.buffer_bytes);
-    let mut parts: Vec<Vec<usize>> = vec![Vec::new()];
-    let (mut bytes, mut work) = (0, 0);
-    for (number, task) in tasks.iter().enumerate() {
-        let core = &task.plan.core;
-        let task_work: u64 = core.lowered.stages.iter().map(|stage| stage.work).sum();
-        // Everything that a task adds to any binding, with room for padding.
-        let words: usize = core.lowered.stages.iter().map(|stage| 4 * stage.stride()).sum();
-        let layout = &core.layout;
-        let privates: u64 = layout.privates.iter().map(|bytes| bytes + TASK_ALIGN).sum();
-        let task_bytes = (layout.upload_bytes + words as u64).max(layout.block_bytes).max(privates) + ALIGN;
-        let windowed = core.lowered.stages.iter().any(|stage| stage.bindings.iter().any(|b| b.window.start > 0));
-        if windowed || task_bytes > most_bytes / 2 || task_work > MOST_WORK {
-            parts.insert(0, vec![number]);
-            continue;
-        }
-        if bytes + task_bytes > most_bytes - (1 << 16) || work + task_work > MOST_WORK {
-            parts.push(Vec::new());
-            (bytes, work) = (0, 0);
-        }
-        bytes += task_bytes;
-        work += task_work;
-        parts.last_mut().into_iter().for_each(|part| part.push(number));
-    }
-    parts
 }
 
 fn run_alone(task: &Entry<'_>, number: usize, ends: &mut Ends<'_>) -> Result<Timings, RunError> {
@@ -125,21 +108,30 @@ pub(crate) struct Places {
     pub(crate) privates: Vec<u64>,
 }
 
-fn run_part(
-    session: &Arc<Session>,
-    tasks: &[Entry<'_>],
-    part: &[usize],
-    ends: &mut Ends<'_>,
-) -> Result<Timings, RunError> {
+/// A part that the device has.
+struct Running {
+    part: Vec<usize>,
+    laid: Vec<Laid>,
+    handle: Arc<Handle>,
+    asked: Asked<Done>,
+    work: u64,
+    predicted_ns: u64,
+    block_bytes: u64,
+    /// Timings of what came before it was sent.
+    timings: Timings,
+    sent: Instant,
+}
+
+/// Packs a part and sends it.
+fn start(session: &Arc<Session>, tasks: &[Entry<'_>], part: Vec<usize>) -> Result<Running, RunError> {
     let begun = Instant::now();
     let handle = session.handle()?;
     let (mut upload, mut block) = (Packer::default(), Packer::default());
-    let groups = group(tasks, part).into_iter();
+    let groups = group(tasks, &part).into_iter();
     let mut laid: Vec<Laid> = groups.map(|members| lay_out(tasks, members, &mut upload, &mut block)).collect();
     let upload_bytes = upload.end;
     let work: u64 = laid.iter().flat_map(|laid| &laid.many.work).sum();
-    let leader = &tasks[part[0]].plan.core;
-    let predicted_ns = leader.tasks_ns(work);
+    let predicted_ns = tasks[part[0]].plan.core.tasks_ns(work);
     let laid_out = Instant::now();
     let permit = session.enter(&handle, predicted_ns, begun, None)?;
     let entered = Instant::now();
@@ -160,9 +152,27 @@ fn run_part(
     let (upload, block_bytes, permit) = (Some(memory), block.end, Some(permit));
     let sent = Instant::now();
     let job = |reply| Job { groups, upload, upload_bytes, block_bytes, reply, permit, stop: None, sent };
-    let done = session.ask(&handle, || predicted_ns, None, |reply| Command::Run(Box::new(job(reply))))?;
+    let asked = session.send(&handle, || predicted_ns, None, |reply| Command::Run(Box::new(job(reply))))?;
+    // Laying the tasks out is what it takes to pack them.
+    let upload_ns = between_ns(begun, laid_out) + between_ns(entered, sent);
+    let queue_ns = between_ns(laid_out, entered);
+    let timings = Timings { upload_ns, queue_ns, created: u32::from(created), ..Timings::default() };
+    Ok(Running { part, laid, handle, asked, work, predicted_ns, block_bytes, timings, sent })
+}
+
+/// Waits for a part and hands its results over. The device was done with what it had before at `free`.
+fn finish(
+    session: &Arc<Session>,
+    tasks: &[Entry<'_>],
+    running: Running,
+    free: &mut Instant,
+    ends: &mut Ends<'_>,
+) -> Result<Timings, RunError> {
+    let Running { part, laid, handle, asked, work, predicted_ns, block_bytes, timings, sent } = running;
+    let done = session.answer(&handle, &asked, || predicted_ns, None)?;
     let finished = done.finished;
-    leader.learn_tasks(work, between_ns(sent, finished));
+    tasks[part[0]].plan.core.learn_tasks(work, between_ns(sent.max(*free), finished));
+    *free = finished;
     let bytes = done.read.as_ref().map_or(&[][..], |read| read.bytes());
     let mut found = Vec::with_capacity(part.len());
     laid.iter().for_each(|laid| find_results(tasks, laid, bytes, &mut found, ends.failed));
@@ -174,12 +184,10 @@ fn run_part(
         (_, read) => hand_out(tasks, &found, read.as_ref().map_or(&[], |read| read.bytes()), ends.results),
     }
     let kernels = part.iter().map(|task| tasks[*task].plan.core.plan.kernels.len() as u32).sum();
-    let created = done.timings.created + u32::from(created);
+    let created = done.timings.created + timings.created;
     let end = Instant::now();
-    // Laying the tasks out is what it takes to pack them.
-    let upload_ns = between_ns(begun, laid_out) + between_ns(entered, sent);
-    let queue_ns = done.timings.queue_ns + between_ns(laid_out, entered);
-    let (readback_ns, total_ns) = (between_ns(finished, end), between_ns(begun, end));
+    let (upload_ns, queue_ns) = (timings.upload_ns, done.timings.queue_ns + timings.queue_ns);
+    let (readback_ns, total_ns) = (between_ns(finished, end), between_ns(sent, end));
     Ok(Timings { kernels, created, total_ns, upload_ns, queue_ns, readback_ns, ..done.timings })
 }
 

@@ -15,12 +15,27 @@ use crate::store::{Found, Store};
 use crate::tally::Tally;
 use crate::tune::Tuner;
 use breakeven_ir::backend::{RunError, Stop};
-use crossbeam_channel::{SendTimeoutError, Sender, bounded, select};
+use crossbeam_channel::{Receiver, SendTimeoutError, Sender, bounded, select};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
+
+/// A command that was sent and not answered yet.
+pub(crate) struct Asked<T> {
+    answer: Receiver<Result<T, RunError>>,
+    begun: Instant,
+    /// What was pending before it.
+    pending_ns: u64,
+}
+
+impl<T> Asked<T> {
+    /// Whoever waits gives up then.
+    fn deadline(&self, timeout: Duration, predicted_ns: u64) -> Instant {
+        self.begun + timeout + Duration::from_nanos(predicted_ns.max(self.pending_ns))
+    }
+}
 
 /// Between attempts to rebuild a device there is at least this much, twice as much after each, up to a minute.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -166,22 +181,47 @@ impl Session {
         stop: Option<&Stop>,
         command: impl FnOnce(Sender<Result<T, RunError>>) -> Command,
     ) -> Result<T, RunError> {
+        let asked = self.send(handle, &predicted_ns, stop, command)?;
+        self.answer(handle, &asked, predicted_ns, stop)
+    }
+
+    /// The first half of [`Session::ask`]: sends a command.
+    pub(crate) fn send<T>(
+        self: &Arc<Session>,
+        handle: &Handle,
+        predicted_ns: impl Fn() -> u64,
+        stop: Option<&Stop>,
+        command: impl FnOnce(Sender<Result<T, RunError>>) -> Command,
+    ) -> Result<Asked<T>, RunError> {
         let begun = Instant::now();
         // What is pending comes first; slow is not hung.
         let (_, pending_ns) = handle.life.pending();
-        let deadline = || begun + self.config.sync_timeout + Duration::from_nanos(predicted_ns().max(pending_ns));
         let (reply, answer) = bounded(1);
+        let asked = Asked { answer, begun, pending_ns };
+        let deadline = || asked.deadline(self.config.sync_timeout, predicted_ns());
         let mut command = command(reply);
         loop {
             check(stop)?;
             let until = next_look(stop, deadline());
             match handle.commands.send_deadline(command, until) {
-                Ok(()) => break,
+                Ok(()) => return Ok(asked),
                 Err(SendTimeoutError::Timeout(back)) if until < deadline() => command = back,
                 Err(_) => return Err(self.gave_up(handle, begun)),
             }
         }
-        if let Some(answer) = lookout::soon(&answer, begun, predicted_ns()) {
+    }
+
+    /// The second half of [`Session::ask`]: waits for the answer.
+    pub(crate) fn answer<T>(
+        self: &Arc<Session>,
+        handle: &Handle,
+        asked: &Asked<T>,
+        predicted_ns: impl Fn() -> u64,
+        stop: Option<&Stop>,
+    ) -> Result<T, RunError> {
+        let Asked { answer, begun, .. } = asked;
+        let deadline = || asked.deadline(self.config.sync_timeout, predicted_ns());
+        if let Some(answer) = lookout::soon(answer, Instant::now(), predicted_ns()) {
             return answer;
         }
         loop {
@@ -194,7 +234,7 @@ impl Session {
                 }
                 default(until.saturating_duration_since(Instant::now())) => {
                     if deadline() <= until {
-                        return Err(self.gave_up(handle, begun));
+                        return Err(self.gave_up(handle, *begun));
                     }
                 }
             }
