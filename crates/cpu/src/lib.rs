@@ -4,7 +4,8 @@
 //! a `program` of steps over tiles; `prepared` keeps the programs of a plan; `schedule` cuts their work into chunks for
 //! the threads of `team`; `tile` runs the steps (with `fill` for what is not contiguous and `stream` for what is larger
 //! than the caches); `product` runs matrix products. Memory comes from `scratch` and `blocks`. The inner loops are in
-//! `kernels`, compiled for each SIMD `level`; `moving` measures which of them moves memory fastest.
+//! `kernels`, compiled for each SIMD `level`; `moving` measures which of them moves memory fastest. `ahead` has cache lines come
+//! before they are used, for whoever passes things between threads.
 
 pub mod ahead;
 mod backend;

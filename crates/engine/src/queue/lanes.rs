@@ -178,9 +178,7 @@ impl<T> Lanes<T> {
         for (lane, row, _) in &spots {
             self.lanes[*lane].turn = row + 1;
         }
-        for lane in spots.iter().map(|(lane, ..)| *lane) {
-            self.lanes[lane].tidy();
-        }
+        self.lanes.iter_mut().for_each(Lane::tidy);
     }
 }
 

@@ -117,3 +117,25 @@ fn a_job_has_its_number_before_the_end_or_is_refused() {
         assert_eq!(thread.join().unwrap(), if numbered == 1 { Ok(1) } else { Err(Refused::Closed) });
     });
 }
+
+#[test]
+fn a_job_that_is_seen_can_be_taken() {
+    loom::model(|| {
+        let ring = Arc::new(Jobs::new(2));
+        let producer = ring.clone();
+        let thread = loom::thread::spawn(move || [7, 8].map(|job| submit(&producer, job)));
+        let mut found = Vec::new();
+        while found.len() < 2 {
+            // Awake: the counter is not looked at.
+            while !ring.has_next() {
+                loom::thread::yield_now();
+            }
+            let before = found.len();
+            ring.drain(|| (), |_| (), |job| found.push(*job));
+            assert!(found.len() > before, "seen and not there");
+        }
+        thread.join().unwrap();
+        assert_eq!(found, [7, 8]);
+        assert!(!ring.has_next() && ring.is_empty());
+    });
+}

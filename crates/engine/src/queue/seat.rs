@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 /// How long a worker that has just worked looks out for more before it sleeps: a thread that sleeps takes 20 to 50 us to
 /// wake, and whoever submits pays for waking it.
 const AWAKE: Duration = Duration::from_micros(200);
-/// How long a worker that has done all there was leaves the counter of those who submit alone: less than an answer takes
-/// to reach another core and the next job to come back, so that whoever waits for each answer loses nothing. Whoever
-/// does not wait would have to fetch the counter back from the worker for each job.
+/// How long a worker that has done all there was leaves the ring to those who submit: less than an answer takes to reach
+/// another core and the next job to come back, so that whoever waits for each answer loses nothing. Whoever does not wait
+/// would have to fetch places back from the worker for each job.
 const SETTLE: Duration = Duration::from_nanos(250);
 /// After several jobs it does so for longer, as if it had done so many at most one by one: more will be there at the next
 /// look.
