@@ -90,8 +90,14 @@ pub(crate) struct Facts {
 }
 
 impl Monitor {
-    /// Takes a sample if the last one is old enough; the trend and the share of time at work.
-    fn observe(&self, memory_bytes: u64, busy_ns: u64, wanted: usize) -> (u64, f64) {
+    fn own_bytes(&self, reserved_bytes: u64) -> u64 {
+        self.allocated_bytes.load(Relaxed).max(reserved_bytes)
+    }
+
+    /// Takes a sample if the last one is old enough; the trend and the share of time at work. Memory is what the pool has, or what
+    /// the driver's allocator has handed out if that is more.
+    pub(crate) fn observe(&self, reserved_bytes: u64, busy_ns: u64, wanted: usize) -> (u64, f64) {
+        let memory_bytes = self.own_bytes(reserved_bytes);
         let mut samples = lock(&self.samples);
         let now = Sample { at: Instant::now(), memory_bytes, busy_ns };
         if samples.back().is_none_or(|last| now.at - last.at >= APART) {
@@ -168,14 +174,15 @@ impl Session {
         let handle = self.current();
         let life = &handle.life;
         let thresholds = &self.config.thresholds;
-        let own = self.monitor.allocated_bytes.load(Relaxed).max(handle.pool.stats().reserved_bytes);
+        let reserved = handle.pool.stats().reserved_bytes;
         let memory = if self.info.kind.is_unified() {
             system_memory().map(|memory| (memory.total_bytes - memory.available_bytes, memory.total_bytes))
         } else {
             let used = read_number(&Path::new("/sys/bus/pci/devices").join(&self.pci).join("mem_info_vram_used"));
-            self.info.memory_bytes.map(|total| (used.unwrap_or(own), total))
+            self.info.memory_bytes.map(|total| (used.unwrap_or_else(|| self.monitor.own_bytes(reserved)), total))
         };
-        let (growth_bytes, busy) = self.monitor.observe(own, life.busy_ns.load(Relaxed), thresholds.growth_samples);
+        let (growth_bytes, busy) =
+            self.monitor.observe(reserved, life.busy_ns.load(Relaxed), thresholds.growth_samples);
         let (pending, pending_ns) = life.pending();
         let rebuilt = life.generation > 0;
         Facts {

@@ -92,6 +92,8 @@ pub(crate) struct Owner {
     monitor: Arc<Monitor>,
     /// Completed submissions at the last report.
     reported: u64,
+    /// Samples that a trend of memory needs.
+    growth_samples: usize,
     /// A caller that comes back at once finds it awake.
     pub(crate) linger_until: Instant,
 }
@@ -166,6 +168,7 @@ impl Owner {
             most_in_flight: setup.most_in_flight.max(1) as usize,
             monitor: setup.monitor.clone(),
             reported: 0,
+            growth_samples: config.thresholds.growth_samples,
             linger_until: Instant::now(),
             dispatch_limit_ns: config.dispatch_limit.as_nanos() as f64,
             commands,
@@ -287,12 +290,14 @@ impl Owner {
         self.life.completed.load(Relaxed) >= self.reported + REPORT_EVERY
     }
 
-    /// Leaves the allocator's figures for the monitor.
+    /// Leaves the allocator's figures for the monitor, and a sample for its trends: whoever asks it once is to hear of them.
     fn report(&mut self) {
         self.reported = self.life.completed.load(Relaxed);
         if let Some(report) = self.driver.device.generate_allocator_report() {
             self.monitor.allocated_bytes.store(report.total_allocated_bytes, Relaxed);
         }
+        let reserved = self.driver.pool.stats().reserved_bytes;
+        self.monitor.observe(reserved, self.life.busy_ns.load(Relaxed), self.growth_samples);
     }
 
     /// Latches the loss, which starts the rebuilding.
