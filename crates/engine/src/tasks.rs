@@ -139,25 +139,24 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
         for bound in self.bounds() {
             slot.ready(bound.prepared.plan())?;
         }
-        let placed: Vec<(usize, &Bound)> = (0..self.tasks.len()).filter_map(|task| self.layout.get(task)).collect();
-        let mut inputs: Vec<&[u8]> = Vec::new();
-        let mut ends: Vec<usize> = Vec::with_capacity(placed.len());
-        for (task, (_, bound)) in self.tasks.iter().zip(&placed) {
-            bound.for_each_input(task.as_ref(), |bytes| inputs.push(bytes));
-            ends.push(inputs.len());
-        }
-        let start = |task: usize| if task == 0 { 0 } else { ends[task - 1] };
-        let task = |(task, (offset, bound)): (usize, &(usize, &'_ Bound))| {
-            (bound.prepared.plan().clone(), start(task)..ends[task], *offset)
+        let may_be_alone = |bound: &Arc<Bound>| may_be_apart && slot.backend.runs_apart(bound.prepared.plan());
+        let alone: SmallVec<[bool; 16]> = self.bounds().iter().map(may_be_alone).collect();
+        let placed = || {
+            let place = |(number, task)| self.layout.get(number).map(|(offset, bound)| (number, task, offset, bound));
+            self.tasks.iter().enumerate().filter_map(place)
         };
-        let list: Vec<_> = placed.iter().enumerate().map(task).collect();
+        let mut all: Vec<&[u8]> = Vec::with_capacity(self.tasks.len());
+        placed().for_each(|(_, task, _, bound)| bound.for_each_input(task.as_ref(), |bytes| all.push(bytes)));
+        let mut rest = &all[..];
         let mut failed = Vec::new();
         let (mut apart, mut timings) = (Vec::new(), Timings::default());
-        let (mut tasks, mut numbers) = (Vec::with_capacity(list.len()), Vec::with_capacity(list.len()));
-        for (number, (plan, range, offset)) in list.iter().enumerate() {
-            let inputs = &inputs[range.clone()];
-            if !(may_be_apart && slot.backend.runs_apart(plan)) {
-                tasks.push(Task { plan, inputs, offset: *offset });
+        let (mut tasks, mut numbers) = (Vec::with_capacity(self.tasks.len()), Vec::with_capacity(self.tasks.len()));
+        for (number, _, offset, bound) in placed() {
+            let plan = bound.prepared.plan();
+            let (inputs, after) = rest.split_at(plan.inputs);
+            rest = after;
+            if !alone[self.layout.bound_number(number)] {
+                tasks.push(Task { plan, inputs, offset });
                 numbers.push(number);
                 continue;
             }

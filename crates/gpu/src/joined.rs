@@ -46,8 +46,9 @@ pub(crate) fn lay_out(tasks: &[Entry<'_>], members: Vec<usize>, upload: &mut Pac
         (region.map_or(0, |_| upload.add(elems * width, ALIGN).offset), *width)
     };
     let begins: Vec<(u64, u64)> = layout.inputs.iter().zip(&input_widths).map(&mut place).collect();
-    let of_task = |start: &u64| begins.iter().map(move |(begin, width)| begin + start * width).collect::<Vec<u64>>();
-    let mut places = Places { inputs: starts.iter().flat_map(of_task).collect(), outputs: vec![], privates: vec![] };
+    let mut inputs = Vec::with_capacity(starts.len() * begins.len());
+    starts.iter().for_each(|start| inputs.extend(begins.iter().map(|(begin, width)| begin + start * width)));
+    let mut places = Places { inputs, outputs: vec![], privates: vec![] };
     for (region, width) in layout.outputs.iter_mut().zip(&output_widths) {
         *region = block.add(elems * width, ALIGN);
         places.outputs.extend(starts.iter().map(|start| start * width));

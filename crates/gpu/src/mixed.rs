@@ -7,7 +7,7 @@
 use crate::buffers::{ALIGN, Readback, Upload};
 use crate::copies;
 use crate::health::lock;
-use crate::job::{Command, Done, Group, Job, Many};
+use crate::job::{Command, Core, Done, Group, Job, Many};
 use crate::joined::{self, Constants};
 use crate::layout::{Layout, Packer, Region, STATUS_BYTES, Spot};
 use crate::owner::Handle;
@@ -196,11 +196,16 @@ fn group(tasks: &[Entry<'_>], part: &[usize]) -> Vec<Vec<usize>> {
     let core = |task: usize| &*tasks[task].plan.core;
     let mut by_signature: HashMap<(usize, Option<Constants<'_>>), usize> = HashMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut last: Option<(*const Core, usize)> = None;
     for &task in part {
-        let number = *by_signature.entry((core(task).signature, joined::constants(core(task)))).or_insert_with(|| {
-            groups.push(Vec::new());
-            groups.len() - 1
-        });
+        let number = match last {
+            Some((before, number)) if std::ptr::eq(before, core(task)) => number,
+            _ => *by_signature.entry((core(task).signature, joined::constants(core(task)))).or_insert_with(|| {
+                groups.push(Vec::with_capacity(part.len()));
+                groups.len() - 1
+            }),
+        };
+        last = Some((core(task), number));
         groups[number].push(task);
     }
     let split = |members: Vec<usize>| match joined::constants(core(members[0])) {
