@@ -8,6 +8,7 @@ use crate::groups::Bound;
 use crate::health::Permit;
 use crate::job::{Done, Group, Job};
 use crate::layout::{Region, Spot, VECTOR};
+use crate::lookout;
 use crate::owner::Owner;
 use crate::params;
 use crate::session::check;
@@ -63,6 +64,8 @@ pub(crate) struct InFlight {
 pub(crate) struct Order<'a> {
     pub(crate) groups: &'a [Group],
     pub(crate) stop: Option<&'a Stop>,
+    /// Is it over in less time than it takes to wake a thread?
+    pub(crate) is_short: bool,
 }
 
 /// A submission as it was sent.
@@ -79,7 +82,8 @@ impl Owner {
         let begun = Instant::now();
         let Job { groups, upload, upload_bytes, block_bytes, reply, permit, stop, sent } = job;
         self.driver.created = 0;
-        let order = Order { groups: &groups, stop: stop.as_ref() };
+        let is_short = permit.as_ref().is_some_and(|permit| lookout::is_short(permit.predicted_ns()));
+        let order = Order { groups: &groups, stop: stop.as_ref(), is_short };
         if let Err(error) = self.prepare(order) {
             // Back to where they were before the caller hears of it.
             drop((upload, permit));
@@ -142,6 +146,7 @@ impl Owner {
         }
         recording.dispatches = self.dispatches(groups, blocks, slices, &parts, timings)?;
         recording.after = copies_out(groups, blocks, block_bytes);
+        recording.is_short = order.is_short;
 
         let read = blocks.readback.as_ref().or(blocks.outputs.as_ref());
         let timed = self.clock.as_mut().is_some_and(|clock| clock.wanted(predicted_ns));

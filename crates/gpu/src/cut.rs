@@ -26,7 +26,7 @@ impl Owner {
     /// it sends no more of them; nothing is under way then.
     pub(crate) fn run_parts(
         &mut self,
-        Order { groups, stop }: Order<'_>,
+        Order { groups, stop, .. }: Order<'_>,
         blocks: &Blocks,
         slices: &mut Vec<Block>,
         parts: Vec<Part>,

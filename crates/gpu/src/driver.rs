@@ -3,8 +3,9 @@
 //! wgpu reports errors to a handler on the thread that made the call. Since all calls come from one thread, whoever
 //! made a call finds its error here right after it, and no scope has to be pushed for each.
 
-use crate::adapters::AdapterInfo;
+use crate::adapters::{AdapterInfo, Kind};
 use crate::buffers::{Block, Pool, Role, Upload, class};
+use crate::follower::Followers;
 use crate::groups::Groups;
 use crate::health::lock;
 use crate::monitor;
@@ -42,6 +43,8 @@ pub(crate) struct Driver {
     /// What was created for the current batch.
     pub(crate) created: u32,
     pub(crate) groups: Groups,
+    /// The threads of a software driver.
+    pub(crate) followers: Followers,
     reports: Arc<Reports>,
 }
 
@@ -56,15 +59,19 @@ impl Driver {
         let mappable = if info.kind.is_unified() { F::MAPPABLE_PRIMARY_BUFFERS } else { F::empty() };
         let wanted = F::TIMESTAMP_QUERY | F::TIMESTAMP_QUERY_INSIDE_PASSES | F::PIPELINE_CACHE | F::SHADER_INT64;
         let features = adapter.features() & (mappable | wanted);
-        let request = adapter.request_device(&wgpu::DeviceDescriptor {
+        let descriptor = wgpu::DeviceDescriptor {
             label: None,
             required_features: features,
             required_limits: adapter.limits(),
             experimental_features: wgpu::ExperimentalFeatures::disabled(),
             memory_hints: wgpu::MemoryHints::Performance,
             trace: wgpu::Trace::Off,
-        });
-        let (device, queue) = pollster::block_on(request).map_err(|error| error.to_string())?;
+        };
+        let open = || pollster::block_on(adapter.request_device(&descriptor));
+        // GL computes while the owner submits; whoever has a GPU has hardly any threads.
+        let has_threads = info.kind == Kind::Software && info.backend == "vulkan";
+        let (opened, followers) = if has_threads { Followers::of(open) } else { (open(), Followers::default()) };
+        let (device, queue) = opened.map_err(|error| error.to_string())?;
         let reports = Arc::new(Reports::default());
         let handler = reports.clone();
         device.on_uncaptured_error(Arc::new(move |error| {
@@ -78,7 +85,8 @@ impl Driver {
         });
         let unified = features.contains(F::MAPPABLE_PRIMARY_BUFFERS);
         let (info, pool, tally) = (info.clone(), pool.clone(), tally.clone());
-        Ok(Driver { device, queue, info, pool, tally, unified, created: 0, groups: Groups::default(), reports })
+        let (created, groups) = (0, Groups::default());
+        Ok(Driver { device, queue, info, pool, tally, unified, created, groups, followers, reports })
     }
 
     /// What the lost callback was told, if it was called.

@@ -29,6 +29,8 @@ pub(crate) struct Recording<'a> {
     pub(crate) cleared: Vec<(&'a Block, Region)>,
     pub(crate) dispatches: Vec<Dispatch>,
     pub(crate) after: Vec<Copy<'a>>,
+    /// Is it over in less time than it takes to wake a thread?
+    pub(crate) is_short: bool,
     /// Where the timestamps go.
     pub(crate) stamps: Option<Stamps<'a>>,
 }

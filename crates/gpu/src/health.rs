@@ -207,6 +207,13 @@ pub(crate) struct Permit {
     predicted_ns: u64,
 }
 
+impl Permit {
+    /// What the batch was expected to take.
+    pub(crate) fn predicted_ns(&self) -> u64 {
+        self.predicted_ns
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut pending = lock(&self.life.pending);

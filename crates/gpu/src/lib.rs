@@ -28,6 +28,7 @@ mod batch;
 mod cut;
 mod driver;
 mod encode;
+mod follower;
 mod groups;
 mod launch;
 mod memory;

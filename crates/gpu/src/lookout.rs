@@ -17,14 +17,19 @@ pub(crate) const LINGER: Duration = Duration::from_micros(100);
 /// Answers that are predicted to take longer than this are slept for: waking up is lost in it.
 const WORTH_LOOKING_NS: u64 = 2_000_000;
 
-/// Batches that are predicted to take longer than this on the device are slept for by the owner: one of 256 elements took 64 us
-/// instead of 90 when it was looked out for.
-const SHORT_NS: u64 = 60_000;
+/// Batches that are predicted to take longer than this are slept for by the owner. One of 256 elements takes 36 us when it is
+/// looked out for and 60 to 90 when it is not, one of 5,120 elements 42 and 72 to 132: what was slept for must not seem too
+/// long to be looked out for the next time.
+const SHORT_NS: u64 = 150_000;
+
+/// Is a batch over in about the time that it takes to wake a thread?
+pub(crate) fn is_short(predicted_ns: u64) -> bool {
+    (1..=SHORT_NS).contains(&predicted_ns)
+}
 
 /// Until when it is looked out for the end of a batch that takes so long on the device.
 pub(crate) fn awake_until(predicted_ns: u64) -> Option<Instant> {
-    let is_short = (1..=SHORT_NS).contains(&predicted_ns) && is_parallel();
-    is_short.then(|| Instant::now() + Duration::from_nanos(2 * predicted_ns) + LINGER)
+    (is_short(predicted_ns) && is_parallel()).then(|| Instant::now() + Duration::from_nanos(2 * predicted_ns) + LINGER)
 }
 
 /// The message, if it comes before `until`. A channel whose other end is gone has none.

@@ -323,6 +323,7 @@ impl Owner {
 
     /// Submits a recording and checks what the driver said to it.
     pub(crate) fn submit(&self, recording: &Recording<'_>) -> Result<wgpu::SubmissionIndex, RunError> {
+        self.driver.followers.follow(recording.is_short);
         let index = self.driver.queue.submit([recording.encode(&self.driver)]);
         self.driver.tally.submits.fetch_add(1, Relaxed);
         self.driver.tally.dispatches.fetch_add(recording.dispatches.len() as u64, Relaxed);

@@ -1,0 +1,92 @@
+//! Threads that are started while something is opened, and when they follow.
+#![cfg(target_os = "linux")]
+
+use super::*;
+use std::fs;
+use std::sync::mpsc;
+use std::thread;
+
+/// A thread that tells its number and lives until it is let go, as a driver starts one.
+struct Started {
+    number: String,
+    _let_go: mpsc::Sender<()>,
+}
+
+impl Started {
+    fn new() -> Started {
+        let (told, number) = mpsc::channel();
+        let (_let_go, until) = mpsc::channel::<()>();
+        thread::Builder::new()
+            .spawn(move || {
+                let own = fs::read_link("/proc/thread-self").unwrap();
+                told.send(own.file_name().unwrap().to_str().unwrap().to_owned()).unwrap();
+                let _ = until.recv();
+            })
+            .unwrap();
+        Started { number: number.recv().unwrap(), _let_go }
+    }
+
+    fn file(&self, name: &str) -> String {
+        fs::read_to_string(format!("/proc/self/task/{}/{name}", self.number)).unwrap()
+    }
+
+    fn name(&self) -> String {
+        self.file("comm").trim().to_owned()
+    }
+
+    /// The cores that it may be on, in the system's words.
+    fn cores(&self) -> String {
+        let status = self.file("status");
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned()
+    }
+
+    fn is_on_one_core(&self) -> bool {
+        self.cores().parse::<usize>().is_ok()
+    }
+}
+
+/// Runs as a thread of this name, which another test's threads do not have.
+fn named(name: &str, test: impl FnOnce() + Send + 'static) {
+    thread::Builder::new().name(name.into()).spawn(test).unwrap().join().unwrap();
+}
+
+#[test]
+fn threads_that_are_started_meanwhile_follow_and_no_others_do() {
+    named("an owner", || {
+        let other = Started::new();
+        let everywhere = other.cores();
+        let (started, followers) = Followers::of(|| [Started::new(), Started::new()]);
+        let own = fs::read_to_string("/proc/thread-self/comm").unwrap();
+        assert_eq!(own.trim(), "an owner", "it has its own name back");
+        assert!(started.iter().all(|thread| thread.name() == "an owner"), "and those that it started have it too");
+
+        followers.follow(false);
+        assert!(started[0].is_on_one_core(), "the one that takes submissions always follows");
+        assert_eq!(started[1].cores(), everywhere, "those that compute go where they like");
+        followers.follow(true);
+        assert!(started.iter().all(Started::is_on_one_core), "unless work is short");
+        followers.follow(false);
+        assert_eq!(started[1].cores(), everywhere);
+        assert_eq!(other.cores(), everywhere, "it was there before");
+    });
+}
+
+#[test]
+fn many_threads_never_stand_in_line_on_one_core() {
+    named("many", || {
+        let (started, followers) = Followers::of(|| [(); 6].map(|()| Started::new()));
+        let everywhere = started[5].cores();
+        followers.follow(true);
+        assert!(started[0].is_on_one_core());
+        assert!(started[1..].iter().all(|thread| thread.cores() == everywhere));
+    });
+}
+
+#[test]
+fn an_opening_that_starts_nothing_has_no_followers() {
+    named("alone", || {
+        let (opened, followers) = Followers::of(|| 7);
+        followers.follow(true);
+        assert!(opened == 7 && followers.found.is_none());
+    });
+}
