@@ -57,7 +57,7 @@ fn the_whole_prelude_is_valid() {
 #[test]
 fn every_function_is_found_and_valid_alone() {
     let declared = TEXT.lines().filter(|line| line.starts_with("fn ")).count();
-    assert_eq!(names().count(), declared);
+    assert_eq!(names().count(), declared + FOUR.len());
     for name in names() {
         let text = functions_for(&format!("{name}(x)"));
         assert!(text.contains(&format!("fn {name}(")), "{name}");
@@ -77,12 +77,22 @@ fn every_signature_of_every_op_is_valid() {
 #[test]
 fn no_function_is_left_unused() {
     // What reductions, index arithmetic and constant bounds call rather than the op table.
-    let others = "inf() is_nan() div_floor() mod_floor() max_to() min_to()";
+    let others = "inf() is_nan() div_floor() mod_floor() max_to() min_to() exp_4() tanh_4() sigmoid4()";
     let code: String = Op::ALL.iter().flat_map(|op| op.row().signatures).map(|s| s.wgsl).collect();
     let text = functions_for(&(code + others));
     for name in names() {
         assert!(text.contains(&format!("fn {name}(")), "{name} is called by nothing");
     }
+}
+
+#[test]
+fn functions_for_four_lanes_are_those_for_one_with_other_types() {
+    let text = functions_for("keep_nan4(x, y)");
+    assert_eq!(items_of(&text), ["magnitude4", "is_nan4", "keep_nan4"]);
+    assert!(
+        text.contains("fn is_nan4(x: vec4<f32>) -> vec4<bool> {\n    return magnitude4(x) > vec4<u32>(0x7f800000u);")
+    );
+    assert_eq!((four("tanh_").as_deref(), four("erf")), (Some("tanh_4"), None));
 }
 
 #[test]

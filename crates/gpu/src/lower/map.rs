@@ -3,7 +3,8 @@
 use super::Target;
 use super::emit::{Emitter, all_groups};
 use super::module::Shape;
-use super::vector::{self, LANES, contiguous};
+use super::vector::{self, LANES, PARTS, contiguous};
+use crate::prelude;
 use crate::stage::{Stage, Turns, WIDE};
 use breakeven_ir::expr::{Body, Inst, Value};
 use breakeven_ir::index::Index;
@@ -68,6 +69,9 @@ pub(crate) fn lower(target: &Target<'_>, number: usize, loops: &Loops) -> Stage 
         {
             continue;
         }
+        if lanes == WIDE && by_four(&emitter, &mut code, at, &varies) {
+            continue;
+        }
         for (lane, coords) in coords.iter().enumerate() {
             let arg = |v: Value| if varies(v as usize) { format!("v{v}_{lane}") } else { plain(v) };
             emitter.step(&mut code, at, &format!("v{at}_{lane}"), coords, &arg);
@@ -91,6 +95,23 @@ pub(crate) fn lower(target: &Target<'_>, number: usize, loops: &Loops) -> Stage 
     let stage = emitter.module.stage(number, Class::Map, shape, &code);
     let is_run = in_place && stage.bindings.iter().all(|binding| binding.window == (0..points));
     Stage { run: is_run.then_some(lanes as u32), ..stage }
+}
+
+/// Writes a step that calls one function of the prelude, four lanes at a time, if there is such a function: software's compilers
+/// keep the order that they are given, and find four instructions in a row that do not wait for each other.
+fn by_four(emitter: &Emitter<'_>, code: &mut String, at: usize, varies: &dyn Fn(usize) -> bool) -> bool {
+    let Inst::Map { op, signature, args } = &emitter.body.insts[at] else { return false };
+    let name = op.row().signatures[usize::from(*signature)].wgsl.strip_suffix("({0})");
+    let (Some(four), true) = (name.and_then(prelude::four), varies(args[0] as usize)) else { return false };
+    for number in 0..WIDE / LANES {
+        let lanes: Vec<usize> = (number * LANES..(number + 1) * LANES).collect();
+        let list = lanes.iter().map(|lane| format!("v{}_{lane}", args[0])).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(code, "let v{at}q{number} = {four}(vec4<f32>({list}));");
+        for (lane, part) in lanes.iter().zip(PARTS) {
+            let _ = writeln!(code, "let v{at}_{lane} = v{at}q{number}.{part};");
+        }
+    }
+    true
 }
 
 /// Is each point computed from the elements of its own number alone, and written there? `body` is over groups.

@@ -16,7 +16,7 @@ use std::fmt::Write;
 pub(crate) const LANES: usize = 4;
 
 /// The names of a vector's components.
-const PARTS: [&str; LANES] = ["x", "y", "z", "w"];
+pub(crate) const PARTS: [&str; LANES] = ["x", "y", "z", "w"];
 
 /// Does the index walk memory in order along group `last`, in steps that keep vectors of so many lanes aligned?
 pub(crate) fn contiguous(index: &Index, last: usize, lanes: usize) -> bool {

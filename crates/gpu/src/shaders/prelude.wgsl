@@ -10,6 +10,8 @@
 // - flush denormals;
 // - be off by 2.5 ulp in a division, by more in sqrt, by far more in exp, log, pow, sin and tanh, which are not used;
 // - say that NaN != NaN is false (naga's SPIR-V compares ordered).
+// Functions that prelude.rs also writes for four lanes at a time name the type of a constant where operators and builtins take
+// nothing but lanes of one type: `u32(23u)` becomes `vec4<u32>(23u)`.
 // Loops are avoided: some drivers count their iterations and stop silently.
 
 // ---- bits ----
@@ -29,11 +31,11 @@ fn nan() -> f32 {
 
 // The bits of |x|.
 fn magnitude(x: f32) -> u32 {
-    return bitcast<u32>(x) & 0x7fffffffu;
+    return bitcast<u32>(x) & u32(0x7fffffffu);
 }
 
 fn is_nan(x: f32) -> bool {
-    return magnitude(x) > 0x7f800000u;
+    return magnitude(x) > u32(0x7f800000u);
 }
 
 fn any_nan(x: f32, y: f32) -> bool {
@@ -47,12 +49,12 @@ fn keep_nan(x: f32, y: f32) -> f32 {
 
 // x with the sign of s.
 fn copysign(x: f32, s: f32) -> f32 {
-    return bitcast<f32>(magnitude(x) | (bitcast<u32>(s) & 0x80000000u));
+    return bitcast<f32>(magnitude(x) | (bitcast<u32>(s) & u32(0x80000000u)));
 }
 
 // x itself, if it has at most 22 significant bits; no compiler sees through it, so nothing moves across.
 fn firm(x: f32) -> f32 {
-    return bitcast<f32>(bitcast<u32>(x) & 0xfffffffcu);
+    return bitcast<f32>(bitcast<u32>(x) & u32(0xfffffffcu));
 }
 
 // x itself, as opaque as `firm` and for any x; n is a number of at most 22 significant bits.
@@ -78,7 +80,7 @@ fn low_bits(n: f32) -> u32 {
 
 // 2^n for the low bits of -126 <= n <= 127.
 fn exp2_bits(n: u32) -> f32 {
-    return bitcast<f32>((n << 23u) + 0x3f800000u);
+    return bitcast<f32>((n << u32(23u)) + 0x3f800000u);
 }
 
 // 2^n for an integer -126 <= n <= 127.

@@ -2,11 +2,21 @@
 
 // ---- exponentials ----
 
-// (r, n) with x = n ln 2 + r and |r| <= 0.3468.
-fn exp_reduce(x: f32) -> vec2<f32> {
-    let n = round(x * 1.4426950408889634);
+// n with x = n ln 2 + r and |r| <= 0.3468.
+fn exp_whole(x: f32) -> f32 {
+    return round(x * 1.4426950408889634);
+}
+
+// r for that n.
+fn exp_rest(x: f32, n: f32) -> f32 {
     // 355 / 512 has 10 bits: the product is exact.
-    return vec2<f32>((x - n * 0.693359375) + firm(n) * 2.1219444e-4, n);
+    return (x - n * 0.693359375) + firm(n) * 2.1219444e-4;
+}
+
+// Both.
+fn exp_reduce(x: f32) -> vec2<f32> {
+    let n = exp_whole(x);
+    return vec2<f32>(exp_rest(x, n), n);
 }
 
 // e^r - 1 for |r| <= 0.3468. In pairs: what does not depend on each other is computed at the same time.
@@ -31,11 +41,12 @@ fn exp_neg_parts(hi: f32, lo: f32) -> vec4<f32> {
 }
 
 fn exp_(x: f32) -> f32 {
-    let s = exp_reduce(clamp(x, -120.0, 89.0));
-    let n = low_bits(s.y);
-    let first = n >> 1u;
+    let y = clamp(x, f32(-120.0), f32(89.0));
+    let whole = exp_whole(y);
+    let n = low_bits(whole);
+    let first = n >> u32(1u);
     // Two factors: 2^n itself may be beyond the exponents at both ends. The first is added to the exponent.
-    let scaled = bitcast<u32>(exp_m1_reduced(s.x) + 1.0) + (first << 23u);
+    let scaled = bitcast<u32>(exp_m1_reduced(exp_rest(y, whole)) + 1.0) + (first << u32(23u));
     return keep_nan(x, bitcast<f32>(scaled) * exp2_bits(n - first));
 }
 
@@ -268,9 +279,10 @@ fn tan_(x: f32) -> f32 {
 // ---- tanh, erf and activations ----
 
 fn tanh_(x: f32) -> f32 {
-    let s = exp_reduce(max(-2.0 * abs(x), -20.0));
-    let p = exp_m1_reduced(s.x);
-    let scale = exp2_whole(s.y);
+    let t = max(-2.0 * abs(x), f32(-20.0));
+    let n = exp_whole(t);
+    let p = exp_m1_reduced(exp_rest(t, n));
+    let scale = exp2_whole(n);
     let y = ((1.0 - firm(scale)) - scale * p) / ((1.0 + firm(scale)) + scale * p);
     return keep_nan(x, copysign(y, x));
 }
@@ -298,11 +310,12 @@ fn erf(x: f32) -> f32 {
 
 // 1 / (1 + e^-x). Where e^-x may be beyond the exponents, it and both ones are divided by 2^64.
 fn sigmoid(x: f32) -> f32 {
-    let s = exp_reduce(clamp(-x, -87.0, 104.0));
-    let far = s.y > 90.0;
-    let one = select(1.0, 5.421011e-20, far);
-    let n = low_bits(s.y) - select(0u, 64u, far);
-    let e = bitcast<f32>(bitcast<u32>(exp_m1_reduced(s.x) + 1.0) + (n << 23u));
+    let t = clamp(-x, f32(-87.0), f32(104.0));
+    let whole = exp_whole(t);
+    let far = whole > f32(90.0);
+    let one = select(f32(1.0), f32(5.421011e-20), far);
+    let n = low_bits(whole) - select(u32(0u), u32(64u), far);
+    let e = bitcast<f32>(bitcast<u32>(exp_m1_reduced(exp_rest(t, whole)) + 1.0) + (n << u32(23u)));
     return keep_nan(x, one / (one + e));
 }
 
