@@ -211,7 +211,8 @@ impl Lowering<'_> {
                     let bytes = self.bytes[v].and_then(|access| Some((access, ReduceFns::of_bytes(op, self.level)?)));
                     let fns = match bytes {
                         Some((_, fns)) => fns,
-                        None => ReduceFns::new(op, self.kernel.body.dtypes[arg as usize], self.level),
+                        None => ReduceFns::new(op, self.kernel.body.dtypes[arg as usize], self.level)
+                            .over_rows_of(self.out.lane_count, self.moving),
                     };
                     let scalar = self.out.shape.form == Form::Rows;
                     let dst = self.ptr(if scalar { Target::Cell } else { Target::Slot });

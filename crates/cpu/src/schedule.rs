@@ -3,7 +3,7 @@
 //! A [`TileProgram`] and the plan's buffers enter, written outputs leave. Work is cut into chunks whose borders depend
 //! on the shapes alone, and partial results are joined in order, so that the number of threads changes nothing.
 
-use crate::kernels::reduce::Acc;
+use crate::kernels::reduce::{Acc, GROUP};
 use crate::program::{Phase, Ptr, Step, TileProgram};
 use crate::scratch::Scratches;
 use crate::shape::Form;
@@ -52,7 +52,7 @@ impl Buffers {
 }
 
 /// Elements of a chunk of one long row: each gets an accumulator of its own.
-const ROW_CHUNK: usize = 16_384;
+const ROW_CHUNK: usize = GROUP;
 /// Steps of a chunk of columns whose reduction is split.
 const STEP_CHUNK: usize = 512;
 /// Accesses whose offsets are kept while tasks of one tile run.
@@ -319,6 +319,11 @@ impl TileProgram {
 
     /// The same on this thread: they are joined as they come, which is the same order.
     unsafe fn chunks_alone(&self, run: &Run<'_>, frame: &mut Frame<'_>, phase: &Phase, chunks: usize) -> bool {
+        if self.is_plain_row_sum(phase) {
+            // SAFETY: as for `run`.
+            unsafe { frame.plain_row_sum(phase) };
+            return !run.team.is_told();
+        }
         run.scratches.with(self.reductions.len() * size_of::<Acc>(), |joined| {
             let joined = joined.cast::<Acc>();
             let reductions = || phase.reduces.iter().map(|&r| (r as usize, &self.reductions[r as usize].fns));

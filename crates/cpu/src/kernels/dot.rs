@@ -5,7 +5,7 @@
 #[cfg(target_arch = "x86_64")]
 use super::lines;
 use super::reduce::{Acc, DotFn, lane};
-use super::rows::{BLOCK, LANES, last_lanes, sum_wide};
+use super::rows::{BLOCK, GROUP, LANES, last_lanes, sum_wide};
 use crate::level::{Level, leveled};
 
 /// The sum of products without a slot between: as a row's sum, in blocks that meet in f64. Or, of a row and its mean, the sum of
@@ -58,9 +58,12 @@ unsafe fn row_dot<const FMA: bool, const MEAN: bool>(a: *const u32, b: *const u3
         }
         total += sum_wide(&lanes);
         at += len;
+        if at.is_multiple_of(GROUP) || at == n {
+            // SAFETY: the caller's accumulator is valid.
+            unsafe { (*acc).wide += total };
+            total = 0.0;
+        }
     }
-    // SAFETY: the caller's accumulator is valid.
-    unsafe { (*acc).wide += total };
 }
 
 leveled! { fn row_dot_as_it_lies_at<; const MEAN: bool>(a: *const u32, b: *const u32, n: usize, acc: *mut Acc) => row_dot }

@@ -7,7 +7,7 @@
 
 use super::dot::row_dot_as_it_lies_at;
 use super::reduce::Acc;
-use super::rows::{BLOCK, LANES, row_sum_as_it_lies_at};
+use super::rows::{BLOCK, GROUP, LANES, row_sum_as_it_lies_at};
 use crate::level::Level;
 use std::arch::x86_64::*;
 
@@ -91,13 +91,13 @@ fn add<const OF: u8>(x: __m512, y: __m512, lanes: __m512, mask: u16) -> __m512 {
     }
 }
 
-/// Adds up `n` terms, at least [`LANES`] and a line, in the order in which they are added where rows are read as they lie.
+/// Adds up `n` terms on top of `acc`, at least [`LANES`] and a line, in the order in which they are added where rows are read as they lie.
 ///
 /// # Safety
 /// `a` points to `n` elements, `b` to as many factors or to one mean; a sum has none. Both are aligned to elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-unsafe fn sum_of<const OF: u8>(a: *const f32, b: *const f32, n: usize) -> f64 {
+unsafe fn sum_of<const OF: u8>(a: *const f32, b: *const f32, n: usize, acc: &mut Acc) {
     // SAFETY: the rows are aligned to elements and longer than a line; a mean is there.
     let (mut x, mut y, mean) = unsafe {
         let mean = if OF == DEVIATION { _mm512_set1_ps(*b) } else { _mm512_setzero_ps() };
@@ -134,8 +134,11 @@ unsafe fn sum_of<const OF: u8>(a: *const f32, b: *const f32, n: usize) -> f64 {
             }
         }
         total += sum_wide(lanes);
+        if at.is_multiple_of(GROUP) || at == n {
+            acc.wide += total;
+            total = 0.0;
+        }
     }
-    total
 }
 
 /// Shorter rows have no whole chunk, foreign memory may begin in the middle of an element, and what begins with a line needs none
@@ -151,7 +154,7 @@ pub(super) unsafe fn row_dot(a: *const u32, b: *const u32, n: usize, acc: *mut A
     // SAFETY: passed on.
     unsafe {
         if is_worth_it(a as usize | b as usize, n) {
-            (*acc).wide += sum_of::<DOT>(a.cast(), b.cast(), n);
+            sum_of::<DOT>(a.cast(), b.cast(), n, &mut *acc);
         } else {
             row_dot_as_it_lies_at::<false>(Level::Avx512)(a, b, n, acc);
         }
@@ -165,7 +168,7 @@ pub(super) unsafe fn row_deviation(row: *const u32, mean: *const u32, n: usize, 
     // SAFETY: passed on.
     unsafe {
         if is_worth_it(row as usize, n) {
-            (*acc).wide += sum_of::<DEVIATION>(row.cast(), mean.cast(), n);
+            sum_of::<DEVIATION>(row.cast(), mean.cast(), n, &mut *acc);
         } else {
             row_dot_as_it_lies_at::<true>(Level::Avx512)(row, mean, n, acc);
         }
@@ -179,7 +182,7 @@ pub(super) unsafe fn row_sum(row: *const u32, n: usize, acc: *mut Acc, first: us
     // SAFETY: passed on.
     unsafe {
         if is_worth_it(row as usize, n) {
-            (*acc).wide += sum_of::<SUM>(row.cast(), row.cast(), n);
+            sum_of::<SUM>(row.cast(), row.cast(), n, &mut *acc);
         } else {
             row_sum_as_it_lies_at(Level::Avx512)(row, n, acc, first);
         }

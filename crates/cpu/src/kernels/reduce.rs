@@ -4,7 +4,8 @@
 use super::bytes::{col_bytes_at, row_bytes_at};
 use super::columns::{col_arg_at, col_fold_at, col_prod_at, col_sum_at, col_sum_rows_at};
 pub(crate) use super::dot::{row_deviation_at, row_dot_at};
-use super::rows::{row_arg_at, row_fold_at, row_prod_at, row_sum_at};
+pub(crate) use super::rows::GROUP;
+use super::rows::{row_arg_at, row_fold_at, row_prod_at, row_sum_at, row_sum_over};
 use crate::level::Level;
 use breakeven_ir::lane::{maximum, minimum};
 use breakeven_ir::{DType, LaneBits, ReduceOp};
@@ -180,6 +181,14 @@ impl ReduceFns {
         ReduceFns { op, dtype, start, row, col, join: (row, col), col_rows }
     }
 
+    /// The same over rows of that many lanes, where memory is moved fastest at the level `moving`.
+    pub(crate) fn over_rows_of(self, lanes: usize, moving: Level) -> ReduceFns {
+        match self.is_grouped() {
+            true => ReduceFns { row: row_sum_over(lanes, moving).unwrap_or(self.row), ..self },
+            false => self,
+        }
+    }
+
     /// The kernels of `op` over bools that lie in memory as bytes, if it has some.
     pub(crate) fn of_bytes(op: ReduceOp, level: Level) -> Option<ReduceFns> {
         let (row, col): (RowFn, ColFn) = match op {
@@ -212,6 +221,11 @@ impl ReduceFns {
     #[inline(always)]
     pub(crate) fn start(&self) -> Acc {
         self.start
+    }
+
+    /// Is it a sum of f32, in groups of [`GROUP`] elements?
+    pub(crate) fn is_grouped(&self) -> bool {
+        self.op == ReduceOp::Sum && self.dtype == DType::F32
     }
 
     /// Can the running value settle before the end, as that of `any` does with the first true?
