@@ -11,6 +11,7 @@ pub mod ahead;
 mod backend;
 mod blocks;
 mod cores;
+mod either;
 mod fill;
 mod kernels;
 mod level;

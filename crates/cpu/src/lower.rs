@@ -246,6 +246,7 @@ impl Lowering<'_> {
             let settles = self.settles(&body, &reduces);
             self.out.phases.push(Phase { body, reduces, settles, after });
         }
+        self.go_past();
         // The result of a column reduction is a slot too, but it is written once.
         let writes_slot = |step: &Step| step.writes().is_some_and(|p| self.out.targets[p as usize] == Target::Slot);
         let slots_used = self.out.head.iter().chain(self.out.phases.iter().flat_map(|p| &p.body)).any(writes_slot);
@@ -263,6 +264,25 @@ impl Lowering<'_> {
         slots::assign(&mut self.out);
         self.out.frame_offsets = self.out.frame_layout();
         self.out.estimate_ps = self.estimate();
+    }
+
+    /// Makes one step of a map that is a kernel over memory whose results go past the caches, so that it needs no slot.
+    fn go_past(&mut self) {
+        let [Step::Map { f, dst, args, arity, one: false }, Step::Store { store, src, scalar: false }] =
+            self.out.head[..]
+        else {
+            return;
+        };
+        let targets = |ptr: Ptr| self.out.targets[ptr as usize];
+        let access = &self.out.stores[store as usize];
+        let lies_in_lanes = access.width == 4 && self.out.contiguous(&access.place);
+        let is_ready = args[..usize::from(arity)].iter().all(|&arg| targets(arg) != Target::Slot);
+        if self.out.stream.is_none() || self.out.shape.form != Form::Map || src != dst || !lies_in_lanes || !is_ready {
+            return;
+        }
+        let along = args.map(|arg| self.out.outer.iter().any(|f| f.ptr == arg && self.out.contiguous(&f.place)));
+        self.out.targets[dst as usize] = Target::Memory;
+        self.out.head = vec![Step::Past { f, args, arity, along, store }];
     }
 
     /// Is a phase done when its reductions have settled? Not if it writes, counts along, or may meet a wrong position.

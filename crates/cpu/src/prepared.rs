@@ -1,6 +1,7 @@
 //! A plan made ready for the CPU: every kernel lowered, its threads and stores chosen by measurement.
 
 use crate::blocks::Blocks;
+use crate::either::Either;
 use crate::lower::Manner;
 use crate::moving::Levels;
 use crate::product::Product;
@@ -14,7 +15,7 @@ use crate::threads::Pool;
 use breakeven_ir::backend::{Made, Prepared, RESULT_ALIGN, RunError, Source, Stop, Timings, on_host};
 use breakeven_ir::plan::{Kernel, Place, Plan};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
 
 /// What prepared plans keep alive.
@@ -46,8 +47,7 @@ enum ReadyForm {
     /// Large outputs: with ordinary and with non-temporal stores, whichever measures faster.
     Either {
         variants: Box<[TileProgram; 2]>,
-        best_ns: [AtomicU64; 2],
-        runs: AtomicU32,
+        faster: Either,
     },
     Product(Box<Product>),
 }
@@ -66,8 +66,7 @@ impl Ready {
                 let slots_last = program.shape.form != Form::Columns && !program.whole_rows();
                 let form = if bytes >= STREAM_BYTES && slots_last && cfg!(target_arch = "x86_64") {
                     let streamed = TileProgram::new(plan, loops, levels, Manner::Streamed);
-                    let best_ns = [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)];
-                    ReadyForm::Either { variants: Box::new([program, streamed]), best_ns, runs: AtomicU32::new(0) }
+                    ReadyForm::Either { variants: Box::new([program, streamed]), faster: Either::new() }
                 } else {
                     ReadyForm::Tiles(Box::new(program))
                 };
@@ -95,24 +94,13 @@ impl Ready {
                 match &self.form {
                     ReadyForm::Tiles(program) => program.run(&run),
                     ReadyForm::Product(product) => product.run(&run),
-                    ReadyForm::Either { variants, best_ns, runs } => {
-                        let number = runs.fetch_add(1, Ordering::Relaxed);
-                        let best = |at: usize| best_ns[at].load(Ordering::Relaxed);
-                        // Both are tried four times in turn, and again now and then.
-                        let at = if number < 8 || number % 64 < 2 {
-                            number as usize % 2
-                        } else {
-                            usize::from(best(1) < best(0))
-                        };
+                    ReadyForm::Either { variants, faster } => {
+                        let way = faster.next();
                         let start = Instant::now();
-                        variants[at].run(&run);
-                        let took = start.elapsed().as_nanos() as u64;
-                        if team.is_told() {
-                            return;
+                        variants[way].run(&run);
+                        if !team.is_told() {
+                            faster.took(way, start.elapsed().as_nanos() as u64);
                         }
-                        // The best counts, forgotten slowly, so that one run on a quiet machine does not decide forever.
-                        let old = best(at);
-                        best_ns[at].store(took.min(old.saturating_add(old / 256)), Ordering::Relaxed);
                     }
                 }
             }

@@ -79,6 +79,14 @@ pub(crate) enum Step {
         dst: Ptr,
         one: bool,
     },
+    /// One kernel over memory, whose results go past the caches; `along` are the arguments in lanes.
+    Past {
+        f: MapFn,
+        args: [Ptr; 3],
+        arity: u8,
+        along: [bool; 3],
+        store: u32,
+    },
     Reduce {
         reduce: u32,
         src: Ptr,
@@ -195,7 +203,7 @@ impl Step {
     /// The pointers that the step reads.
     pub(crate) fn reads(&self) -> impl Iterator<Item = Ptr> + '_ {
         let (args, count): ([Ptr; 3], usize) = match self {
-            Step::Map { args, arity, .. } => (*args, usize::from(*arity)),
+            Step::Map { args, arity, .. } | Step::Past { args, arity, .. } => (*args, usize::from(*arity)),
             Step::Gather { position, .. } => ([*position; 3], 1),
             Step::Reduce { src, .. } | Step::Scan { src, .. } | Step::Store { src, .. } => ([*src; 3], 1),
             Step::Dot { a, b, .. } => ([*a, *b, 0], 2),
@@ -219,7 +227,7 @@ impl Step {
             | Step::Inside { dst, .. }
             | Step::Gather { dst, .. }
             | Step::Scan { dst, .. } => Some(*dst),
-            Step::Reduce { .. } | Step::Dot { .. } | Step::Store { .. } => None,
+            Step::Reduce { .. } | Step::Dot { .. } | Step::Store { .. } | Step::Past { .. } => None,
         }
     }
 }

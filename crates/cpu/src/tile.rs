@@ -11,6 +11,7 @@ use crate::place::Place;
 use crate::program::{Follow, Phase, Ptr, Step, Target, TileProgram};
 use crate::schedule::Run;
 use crate::shape::Form;
+use crate::stream;
 use std::ops::Range;
 
 /// Most variables of a lowered kernel: eight axes, each cut a few times.
@@ -95,6 +96,9 @@ impl TileProgram {
                 }
                 frame.forget_strips();
                 work(&mut frame);
+                if self.stream.is_some() {
+                    stream::fence();
+                }
             }
         });
     }

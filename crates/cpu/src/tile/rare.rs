@@ -3,8 +3,10 @@
 
 use super::Frame;
 use crate::fill::{self, Lanes, Positions};
-use crate::program::{Access, Step};
+use crate::kernels::map::MapFn;
+use crate::program::{Access, Ptr, Step};
 use crate::shape::Form;
+use crate::stream::{PIECE, Piece};
 use std::sync::atomic::Ordering;
 
 /// As for the other methods: the frame's pointers are valid, and the buffers are the plan's.
@@ -54,6 +56,7 @@ impl Frame<'_> {
                         fns.row(src, dst, self.n, &mut *self.carries.add(*scan as usize));
                     }
                 }
+                Step::Past { f, args, along, store, .. } => self.past(*f, *args, *along, *store),
                 Step::Store { store, src, scalar } => {
                     let access = &program.stores[*store as usize];
                     let (base, src) = (self.run.buffers.base(access.buffer), self.ptr(*src));
@@ -74,6 +77,29 @@ impl Frame<'_> {
                         self.with_lanes(one, |lanes| fill::store(lanes, access, base, src, *scalar));
                     }
                 }
+            }
+        }
+    }
+
+    /// Runs a kernel piece by piece, each of which goes to whole cache lines past the caches.
+    unsafe fn past(&mut self, f: MapFn, args: [Ptr; 3], along: [bool; 3], store: u32) {
+        let program = self.program;
+        let (Some(copy), access) = (program.stream, &program.stores[store as usize]) else { return };
+        let at = access.place.at(&self.point[..program.shape.count()]) as usize;
+        // SAFETY: see the impl; pieces are within the tile's lanes.
+        unsafe {
+            let to = self.run.buffers.base(access.buffer).cast::<u32>().add(at);
+            let args = args.map(|arg| self.ptr(arg).cast_const());
+            let mut piece = Piece([0; PIECE]);
+            let mut next = 0;
+            while next < self.n {
+                // After the first piece they begin with a line.
+                let past_line = to.add(next) as usize % 64 / 4;
+                let count = (PIECE - past_line).min(self.n - next);
+                let [a, b, c] = [0, 1, 2].map(|k| args[k].wrapping_add(if along[k] { next } else { 0 }));
+                f(piece.0.as_mut_ptr(), a, b, c, count);
+                copy(to.add(next), piece.0.as_ptr(), count);
+                next += count;
             }
         }
     }
