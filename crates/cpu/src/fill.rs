@@ -137,6 +137,9 @@ unsafe fn load_line(base: *const u8, width: usize, first: i64, stride: i64, out:
                 let from = std::slice::from_raw_parts(last.cast::<[u8; 4]>(), out.len());
                 out.iter_mut().zip(from.iter().rev()).for_each(|(lane, bytes)| *lane = u32::from_ne_bytes(*bytes));
             }
+            (4, 2) => load_every::<2>(base.add(first as usize * 4), out),
+            (4, 3) => load_every::<3>(base.add(first as usize * 4), out),
+            (4, 4) => load_every::<4>(base.add(first as usize * 4), out),
             (4, _) => {
                 let mut from = base.cast::<u32>().offset(first as isize);
                 for lane in out {
@@ -156,6 +159,20 @@ unsafe fn load_line(base: *const u8, width: usize, first: i64, stride: i64, out:
                 }
             }
         }
+    }
+}
+
+/// The first of every `STRIDE` elements: in vectors, because the compiler knows how far apart they are.
+///
+/// # Safety
+/// `from` points to `STRIDE` elements for every lane of `out` but the last, and to one for that.
+unsafe fn load_every<const STRIDE: usize>(from: *const u8, out: &mut [u32]) {
+    let Some((last, lanes)) = out.split_last_mut() else { return };
+    // SAFETY: the caller vouches for the elements.
+    unsafe {
+        let groups = std::slice::from_raw_parts(from.cast::<[[u8; 4]; STRIDE]>(), lanes.len());
+        lanes.iter_mut().zip(groups).for_each(|(lane, group)| *lane = u32::from_ne_bytes(group[0]));
+        *last = from.cast::<u32>().add(lanes.len() * STRIDE).read_unaligned();
     }
 }
 
