@@ -5,7 +5,7 @@
 //! the threads of `team`; `tile` runs the steps (with `fill` for what is not contiguous and `stream` for what is larger
 //! than the caches); `product` runs matrix products. Memory comes from `scratch` and `blocks`. The inner loops are in
 //! `kernels`, compiled for each SIMD `level`; `moving` measures which of them moves memory fastest. `ahead` has cache lines come
-//! before they are used, for whoever passes things between threads.
+//! before they are used, and `held` has few of them travel, for whoever passes things between threads.
 
 pub mod ahead;
 mod backend;
@@ -13,6 +13,7 @@ mod blocks;
 mod cores;
 mod either;
 mod fill;
+pub mod held;
 mod kernels;
 mod level;
 mod lower;
