@@ -6,7 +6,7 @@
 //! the rest, with what else of a job is always touched.
 
 use super::seat::linger;
-use super::sync::{AtomicU32, Condvar, Mutex, Ordering, lock};
+use super::sync::{AtomicU32, Condvar, Mutex, Ordering, expect, lock};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -24,8 +24,6 @@ const VALUE: u32 = 2;
 const WAITED: u32 = 4;
 /// Whoever filled it has left a mark.
 const MARK: u32 = 8;
-/// Somebody was here; those who were are counted from this bit on, which nobody looks at.
-const ASKED: u32 = 16;
 
 /// What has become of a place.
 pub(crate) struct Word(AtomicU32);
@@ -58,17 +56,16 @@ impl Word {
         self.0.load(Ordering::Acquire) & MARK != 0 && self.0.fetch_and(!MARK, Ordering::AcqRel) & MARK != 0
     }
 
-    /// For whoever is about to read what lies beside it and to fill the place: its cache line is fetched once, for writing.
-    #[inline]
-    pub(crate) fn fetch(&self) {
-        self.0.fetch_add(ASKED, Ordering::Relaxed);
-    }
-
     /// Shows the place filled, unless it was before; what was there.
     #[inline]
     fn claim(&self, bits: u32) -> Option<u32> {
-        // Nearly always it was fetched by whoever fills it, and by nobody else; looking first would fetch it twice.
-        let mut before = ASKED;
+        // To show what is shown already changes nothing.
+        if bits == FILLED {
+            let before = self.0.fetch_or(FILLED, Ordering::AcqRel);
+            return (before & FILLED == 0).then_some(before);
+        }
+        // Nearly always there was nothing; looking first would fetch its cache line twice.
+        let mut before = 0;
         loop {
             match self.0.compare_exchange_weak(before, before | bits, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Some(before),
@@ -149,9 +146,9 @@ impl<T: Default> Place<'_, T> {
     /// Calls `read` with the value once it is there; `None` if that is not before `until`.
     pub(crate) fn wait<R>(&self, until: Option<Instant>, read: impl FnOnce(&mut Option<T>) -> R) -> Option<R> {
         let word = &self.word.0;
-        // Most often it is there, and its owner is about to use the place again: a step that fetches it for writing saves
-        // fetching it twice.
-        let mut state = word.fetch_add(ASKED, Ordering::AcqRel);
+        // Most often it is there, and its owner is about to use the place again: asked for for writing it is not fetched twice.
+        expect(word, 0..1);
+        let mut state = word.load(Ordering::Acquire);
         let mut looks = 0;
         while state & FILLED == 0 && looks < LOOKS {
             linger(looks);

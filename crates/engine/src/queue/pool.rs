@@ -7,9 +7,9 @@
 use super::job::{Terms, What};
 use super::sync::expect;
 use super::ticket::{LINES, Task};
+use breakeven_cpu::held::{Held, Watching};
 use std::cell::RefCell;
 use std::ops::Deref;
-use std::sync::{Arc, Weak};
 
 /// Places that go through the store at once; a thread keeps up to twice as many.
 const DOZEN: usize = 64;
@@ -19,14 +19,14 @@ const STORED: usize = 256;
 const LOOKS: u32 = 16;
 
 /// What threads have too many of. An ordinary lock, once for a dozen.
-static STORE: std::sync::Mutex<Vec<Vec<Arc<Task>>>> = std::sync::Mutex::new(Vec::new());
+static STORE: std::sync::Mutex<Vec<Vec<Held<Task>>>> = std::sync::Mutex::new(Vec::new());
 
 thread_local! {
     /// Places that nobody uses, of this thread.
     static OWN: RefCell<Own> = const { RefCell::new(Own(Vec::new())) };
 }
 
-struct Own(Vec<Arc<Task>>);
+struct Own(Vec<Held<Task>>);
 
 impl Drop for Own {
     /// The thread ends.
@@ -36,20 +36,20 @@ impl Drop for Own {
 }
 
 /// Puts places into the store; if there are enough they are given up.
-fn store(dozen: Vec<Arc<Task>>) {
+fn store(dozen: Vec<Held<Task>>) {
     let mut store = stored();
     if !dozen.is_empty() && store.len() < STORED {
         store.push(dozen);
     }
 }
 
-fn stored() -> std::sync::MutexGuard<'static, Vec<Vec<Arc<Task>>>> {
+fn stored() -> std::sync::MutexGuard<'static, Vec<Vec<Held<Task>>>> {
     STORE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// A place that nobody uses, if there is one.
 #[inline]
-fn kept() -> Option<Arc<Task>> {
+fn kept() -> Option<Held<Task>> {
     // A thread that is about to end keeps none.
     OWN.try_with(|own| {
         let own = &mut own.try_borrow_mut().ok()?.0;
@@ -64,16 +64,15 @@ fn kept() -> Option<Arc<Task>> {
     .ok()?
 }
 
-/// A job, or a place for one, is about to be used: what all commands touch of it is asked for, and who has it, which lies
-/// before.
+/// A job, or a place for one, is about to be used: what all commands touch of it is asked for.
 #[inline]
-pub(super) fn coming(task: &Arc<Task>) {
-    expect(Arc::as_ptr(task), -1..LINES);
+pub(super) fn coming(task: &Held<Task>) {
+    expect(task.address(), 0..LINES);
 }
 
 /// Keeps a place that nobody uses.
 #[inline]
-fn keep(task: Arc<Task>) {
+fn keep(task: Held<Task>) {
     let surplus = OWN.try_with(|own| {
         let own = &mut own.try_borrow_mut().ok()?.0;
         own.push(task);
@@ -87,27 +86,29 @@ fn keep(task: Arc<Task>) {
 /// A job, held by one of those who have to do with it. The last of them gives its place back.
 pub(crate) struct TaskRef {
     /// `None` when it was given back.
-    task: Option<Arc<Task>>,
+    task: Option<Held<Task>>,
 }
 
 impl TaskRef {
     /// A job takes a place.
     #[inline]
     pub(crate) fn new(id: u64, producer: u64, what: What, terms: &Terms, devices: u32, timed: bool) -> TaskRef {
-        let mut task = kept().unwrap_or_default();
-        if let Some(place) = Arc::get_mut(&mut task) {
+        let mut task = kept().unwrap_or_else(|| Held::new(Task::default()));
+        if let Some(place) = task.get_mut() {
             place.set(id, producer, what, terms, devices, timed);
             return TaskRef { task: Some(task) };
         }
         // Nobody else has a place that is kept; if somebody had, it would be left to him.
         let mut place = Task::default();
         place.set(id, producer, what, terms, devices, timed);
-        TaskRef { task: Some(Arc::new(place)) }
+        TaskRef { task: Some(Held::new(place)) }
     }
 
-    /// For a way on which pointers go.
-    pub(crate) fn into_arc(mut self) -> Arc<Task> {
-        self.task.take().unwrap_or_default()
+    /// For its owner, and for a way on which pointers go.
+    #[inline]
+    pub(crate) fn twice(mut self) -> (TaskRef, Held<Task>) {
+        let (one, other) = self.task.take().unwrap_or_else(|| Held::new(Task::default())).twice();
+        (TaskRef { task: Some(one) }, other)
     }
 
     /// Its place is about to be used again.
@@ -117,15 +118,15 @@ impl TaskRef {
     }
 
     /// For whoever has nothing to do with it once the others are done.
-    pub(crate) fn downgrade(&self) -> Weak<Task> {
-        self.task.as_ref().map_or_else(Weak::new, Arc::downgrade)
+    pub(crate) fn watch(&self) -> Option<Watching<Task>> {
+        self.task.as_ref().map(Held::watch)
     }
 
     /// Whoever answered is about to let go of it: the place is better kept by the thread that takes the next one.
     pub(crate) fn wait_alone(&self) {
         let Some(task) = &self.task else { return };
         for _ in 0..LOOKS {
-            if Arc::strong_count(task) == 1 {
+            if task.holders() == 1 {
                 return;
             }
             std::hint::spin_loop();
@@ -133,8 +134,8 @@ impl TaskRef {
     }
 }
 
-impl From<Arc<Task>> for TaskRef {
-    fn from(task: Arc<Task>) -> TaskRef {
+impl From<Held<Task>> for TaskRef {
+    fn from(task: Held<Task>) -> TaskRef {
         TaskRef { task: Some(task) }
     }
 }
@@ -161,10 +162,7 @@ impl Drop for TaskRef {
     #[inline]
     fn drop(&mut self) {
         let Some(mut task) = self.task.take() else { return };
-        // Looking is cheaper than trying.
-        if Arc::strong_count(&task) == 1
-            && let Some(place) = Arc::get_mut(&mut task)
-        {
+        if let Some(place) = task.get_mut() {
             place.reset();
             keep(task);
         }

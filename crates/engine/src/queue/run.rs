@@ -7,7 +7,7 @@ use super::pool::TaskRef;
 use super::seat::Seat;
 use super::sync::lock;
 use super::ticket::{Answer, Task};
-use super::{Core, Event, SAMPLE, views};
+use super::{Core, Event, sampled, views};
 use crate::config::Device;
 use crate::decision::Decision;
 use crate::engine::{Ran, run_batch};
@@ -49,9 +49,12 @@ impl Core {
         let begun = Instant::now();
         let count = jobs.len();
         if self.config.metrics {
-            let timed = jobs.iter().filter(|task| task.id.is_multiple_of(SAMPLE)).filter_map(|task| task.submitted);
-            let waited = timed.map(|submitted| begun.saturating_duration_since(submitted).as_nanos() as u64 * SAMPLE);
-            self.counters.waited_ns.fetch_add(waited.sum(), Relaxed);
+            for task in jobs.iter() {
+                if let Some((stands_for, submitted)) = sampled(task.id).zip(task.submitted) {
+                    let waited = begun.saturating_duration_since(submitted).as_nanos() as u64;
+                    seat.tallies.waited_ns.add(waited * stands_for);
+                }
+            }
         }
         let mut back = Vec::new();
         let is_batch = count > 1 && jobs[0].program != 0 && jobs.iter().all(|task| task.program == jobs[0].program);
@@ -66,14 +69,15 @@ impl Core {
                 back.extend(self.run_one(seat, task));
             }
         }
-        if seat.is_listed.swap(false, Relaxed) {
+        if seat.is_listed.load(Relaxed) {
+            seat.is_listed.store(false, Relaxed);
             lock(&seat.running).clear();
         }
         let done = Instant::now();
         let ns = done.saturating_duration_since(begun).as_nanos() as u64;
         self.counters.served(count, ns);
         if self.config.metrics {
-            self.counters.ran_ns.fetch_add(ns, Relaxed);
+            seat.tallies.ran_ns.add(ns);
         }
         seat.free_at_ns.store(0, Relaxed);
         self.leave(count - back.len());
@@ -99,8 +103,15 @@ impl Core {
     pub(super) fn run_one(self: &Arc<Core>, seat: &Seat, task: TaskRef) -> Option<TaskRef> {
         if let Some(order) = task.order.as_ref().filter(|_| !task.is_answered()) {
             let _command = profile::enter(FrameKind::Phase, || "command".into());
-            let answer = self.run_caught(|| self.run_order(seat, &task, order));
-            self.finish_task(seat, &task, answer.map_err(failed));
+            // Most say no more than that it is done: what else there could be, errors above all, is large, and is not moved.
+            let run = || match self.run_order(seat, &task, order) {
+                Ok(Answer::Done) => self.complete(seat, &task, Task::answer_done),
+                Ok(answer) => self.complete(seat, &task, |task| task.answer(Ok(answer))),
+                Err(error) => self.end(&task, failed(error)),
+            };
+            if let Err(panic) = caught(run) {
+                self.end(&task, failed(panic));
+            }
             return None;
         }
         let what = if task.is_answered() { None } else { task.take() };
@@ -153,24 +164,25 @@ impl Core {
         back
     }
 
-    /// A panic, a driver's perhaps, is an error like any other.
+    /// Runs it; a panic is an error like any other.
     pub(super) fn run_caught<R>(&self, run: impl FnOnce() -> Result<R>) -> Result<R> {
-        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
-            Err(RunError::Device { device: "the worker".into(), message: format!("it panicked: {text}") }.into())
-        })
+        caught(run).flatten()
     }
 
     /// Answers a task, unless somebody has.
     pub(super) fn finish_task(&self, seat: &Seat, task: &Task, answer: Result<Answer>) {
-        let answer = match answer {
-            Ok(answer) => answer,
-            Err(error) => return self.end(task, error),
-        };
+        match answer {
+            Ok(answer) => self.complete(seat, task, |task| task.answer(Ok(answer))),
+            Err(error) => self.end(task, error),
+        }
+    }
+
+    /// Answers a task with its result, unless somebody has.
+    #[inline]
+    fn complete(&self, seat: &Seat, task: &Task, answer: impl FnOnce(&Task) -> bool) {
         // Counted first: whoever has the answer finds it counted.
-        self.counters.completed.fetch_add(1, Relaxed);
-        if task.answer(Ok(answer)) {
+        seat.tallies.completed.add(1);
+        if answer(task) {
             self.events.tell(|| {
                 let (job, device) = (task.id, seat.name.clone());
                 // Whoever subscribed after it was submitted hears of it without its time.
@@ -178,7 +190,7 @@ impl Core {
                 Event::Completed { job, device, took }
             });
         } else {
-            self.counters.completed.fetch_sub(1, Relaxed);
+            seat.tallies.completed.take_back(1);
             self.note_end(task);
         }
     }
@@ -303,6 +315,15 @@ impl Core {
         }
         Ok(())
     }
+}
+
+/// What came of it, or what a panic, a driver's perhaps, says.
+fn caught<R>(run: impl FnOnce() -> R) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
+        RunError::Device { device: "the worker".into(), message: format!("it panicked: {text}") }.into()
+    })
 }
 
 /// The next batch of this worker is this job, if a profile is recorded.

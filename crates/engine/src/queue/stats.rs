@@ -1,6 +1,9 @@
 //! What the queue counts.
 
+use super::seat::Seat;
+use super::sync::lock;
 use crate::error::Error;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -37,15 +40,45 @@ pub struct QueueStats {
     /// Jobs in them.
     pub gathered_jobs: u64,
     /// From submission to the start of the work, of all jobs together, if `QueueConfig::metrics` is on: from one job in
-    /// eight.
+    /// eight, and after some thousands from one in 64.
     pub waited: Duration,
     /// From the start of the work to its end, of all batches together, if `QueueConfig::metrics` is on.
     pub ran: Duration,
 }
 
+/// What one worker counts, and nobody else: a plain addition, where a counter that several write takes a step that other
+/// cores wait for. Others read it.
+#[derive(Default)]
+pub(crate) struct Tally(AtomicU64);
+
+impl Tally {
+    /// By the worker whose it is.
+    #[inline]
+    pub(crate) fn add(&self, more: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(more), Relaxed);
+    }
+
+    /// By the worker whose it is.
+    #[inline]
+    pub(crate) fn take_back(&self, less: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_sub(less), Relaxed);
+    }
+
+    fn read(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// What each worker counts for itself.
+#[derive(Default)]
+pub(crate) struct Tallies {
+    pub(crate) completed: Tally,
+    pub(crate) waited_ns: Tally,
+    pub(crate) ran_ns: Tally,
+}
+
 #[derive(Default)]
 pub(crate) struct Counters {
-    pub(crate) completed: AtomicU64,
     failed: AtomicU64,
     cancelled: AtomicU64,
     late: AtomicU64,
@@ -53,8 +86,6 @@ pub(crate) struct Counters {
     pub(crate) fallbacks: AtomicU64,
     pub(crate) gathered_batches: AtomicU64,
     pub(crate) gathered_jobs: AtomicU64,
-    pub(crate) waited_ns: AtomicU64,
-    pub(crate) ran_ns: AtomicU64,
     /// What a job took lately.
     service_ns: AtomicU64,
 }
@@ -84,12 +115,13 @@ impl Counters {
         self.service_ns.load(Relaxed)
     }
 
-    pub(crate) fn stats(&self, submitted: u64, queued: usize) -> QueueStats {
+    fn stats(&self, submitted: u64, queued: usize, workers: &[Arc<Seat>]) -> QueueStats {
         let read = |counter: &AtomicU64| counter.load(Relaxed);
+        let sum = |of: fn(&Tallies) -> &Tally| workers.iter().map(|seat| of(&seat.tallies).read()).sum();
         QueueStats {
             submitted,
             queued,
-            completed: read(&self.completed),
+            completed: sum(|tallies| &tallies.completed),
             failed: read(&self.failed),
             cancelled: read(&self.cancelled),
             late: read(&self.late),
@@ -97,14 +129,15 @@ impl Counters {
             fallbacks: read(&self.fallbacks),
             gathered_batches: read(&self.gathered_batches),
             gathered_jobs: read(&self.gathered_jobs),
-            waited: Duration::from_nanos(read(&self.waited_ns)),
-            ran: Duration::from_nanos(read(&self.ran_ns)),
+            waited: Duration::from_nanos(sum(|tallies| &tallies.waited_ns)),
+            ran: Duration::from_nanos(sum(|tallies| &tallies.ran_ns)),
         }
     }
 }
 
 impl super::Core {
     pub(crate) fn stats(&self) -> QueueStats {
-        self.counters.stats(self.submitted(), self.queued())
+        let state = lock(&self.state);
+        self.counters.stats(self.submitted(), self.queued(), &state.seats)
     }
 }

@@ -4,7 +4,7 @@ use super::job::What;
 use super::pool::TaskRef;
 use super::ring::{Number, Refused};
 use super::sync::lock;
-use super::{Admit, Core, Job, SAMPLE, Ticket, seat};
+use super::{Admit, Core, Job, Ticket, sampled, seat};
 use crate::config::Device;
 use crate::error::{Error, Result};
 use crate::profile::{self, FrameKind, Phase};
@@ -31,25 +31,30 @@ impl Core {
     /// Submits a job.
     pub(crate) fn submit(self: &Arc<Core>, job: Job, patience: Patience) -> Result<Ticket> {
         self.intake.coming();
-        let Job { what, terms } = job;
-        let devices = self.check(&what, terms.device)?;
+        // The job stays where it is until it has its place: to move what was just written costs as much as the exchange does.
+        let terms = &job.terms;
+        let devices = self.check(&job.what, terms.device)?;
         if let (Some(deadline), Admit::Strict) = (terms.deadline, terms.admit) {
-            self.admit(&what, devices, deadline)?;
+            self.admit(&job.what, devices, deadline)?;
         }
         if terms.deadline.is_some() {
             self.start_timer()?;
         }
-        let number = self.reserve(patience)?;
+        let number = match self.number() {
+            Ok(number) => number,
+            Err(refused) => self.reserve_later(refused, patience)?,
+        };
         let id = number.id;
         let producer = terms.producer.unwrap_or_else(this_thread);
         let is_watched = self.events.any() || self.engine.profiling.is_on();
-        let timed = self.config.metrics && id.is_multiple_of(SAMPLE) || is_watched;
-        let task = TaskRef::new(id, producer, what, &terms, devices, timed);
+        let timed = self.config.metrics && sampled(id).is_some() || is_watched;
+        let task = TaskRef::new(id, producer, job.what, terms, devices, timed);
         if let Some(deadline) = task.deadline() {
             self.timer.at(deadline, &task);
         }
-        let ticket = Ticket { task: task.clone() };
-        if let Some(task) = self.intake.put(number, task.into_arc(), devices) {
+        let (task, queued) = task.twice();
+        let ticket = Ticket { task };
+        if let Some(task) = self.intake.put(number, queued, devices) {
             // The place was free, so that this does not happen; if it did, nothing would be lost.
             let task = TaskRef::from(task);
             lock(&self.state).lanes.push(task.priority() as usize, task.producer, task.id, task);
@@ -62,21 +67,21 @@ impl Core {
 
     /// Room for one job: its number.
     #[inline]
-    fn reserve(&self, patience: Patience) -> Result<Number> {
-        let reserve = || match self.intake.number(|| self.taken.load(Ordering::Acquire)) {
+    fn number(&self) -> Result<Number, Refused> {
+        self.intake.number(|| self.taken.load(Ordering::Acquire))
+    }
+
+    /// The same as soon as there is room, unless there will be none.
+    #[cold]
+    fn reserve_later(&self, refused: Refused, patience: Patience) -> Result<Number> {
+        if refused == Refused::Closed {
+            return Err(Error::QueueClosed);
+        }
+        let reserve = || match self.number() {
             Ok(number) => Some(Ok(number)),
             Err(Refused::Closed) => Some(Err(Error::QueueClosed)),
             Err(Refused::Full) => None,
         };
-        if let Some(reserved) = reserve() {
-            return reserved;
-        }
-        self.reserve_later(patience, reserve)
-    }
-
-    /// As soon as there is room.
-    #[cold]
-    fn reserve_later(&self, patience: Patience, reserve: impl Fn() -> Option<Result<Number>>) -> Result<Number> {
         let until = match patience {
             Patience::Endless => None,
             Patience::None => return Err(self.full()),

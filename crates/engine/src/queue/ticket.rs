@@ -70,9 +70,9 @@ pub struct Ticket {
 
 /// A job in the queue.
 ///
-/// In this order, so that what every command touches lies in two cache lines, and what it carries in one of them: each of
-/// them travels from its producer to its worker and back.
-#[repr(C, align(64))]
+/// In this order, so that what every command touches lies in two cache lines, how many have it included, and what it carries
+/// in one of them: each of them travels from its producer to its worker and back.
+#[repr(C)]
 pub(crate) struct Task {
     word: Word,
     /// The devices, as bits, on which it may run; those that failed are gone from it.
@@ -80,7 +80,7 @@ pub(crate) struct Task {
     /// In the order of submission, from 1.
     pub(crate) id: u64,
     pub(crate) producer: u64,
-    /// Not all are timed: see [`SAMPLE`](super::SAMPLE).
+    /// Not all are timed: see [`sampled`](super::sampled).
     pub(crate) submitted: Option<Instant>,
     priority: Priority,
     pub(crate) is_command: bool,
@@ -89,9 +89,9 @@ pub(crate) struct Task {
     pub(crate) is_told: bool,
     /// The address of its program, if it may be gathered with others; else 0.
     pub(crate) program: usize,
-    pub(crate) stop: Stop,
     /// It stays until nobody has anything to do with the job any more: whoever runs it only reads it.
     pub(crate) order: Option<Order>,
+    pub(crate) stop: Stop,
     rest: Rest<Outcome>,
     deadline: Option<Duration>,
     /// Other work. Taken by whoever runs it, so that its inputs are free when it is done.
@@ -103,9 +103,9 @@ pub(crate) struct Task {
 /// Cache lines that every command touches.
 pub(super) const LINES: isize = 2;
 
-// The second cache line.
+// The second cache line: eight bytes of the first one tell who has it.
 #[cfg(all(target_pointer_width = "64", not(all(test, loom))))]
-const _: () = assert!(std::mem::offset_of!(Task, order) == 64);
+const _: () = assert!(std::mem::offset_of!(Task, order) == 56 && std::mem::offset_of!(Task, rest) <= 120);
 
 /// What a job is answered with. Errors are large and rare.
 #[derive(Clone)]
@@ -138,8 +138,8 @@ impl Default for Task {
             is_explained: false,
             is_told: false,
             program: 0,
-            stop: Stop::new(),
             order: None,
+            stop: Stop::new(),
             rest: Rest::new(),
             deadline: None,
             what: Mutex::new(None),
@@ -233,12 +233,6 @@ impl Task {
         *lock(&self.what) = Some(what);
     }
 
-    /// For whoever is about to look at it and to answer it: see [`Word::fetch`].
-    #[inline]
-    pub(super) fn fetch(&self) {
-        self.word.fetch();
-    }
-
     /// May it run on this device?
     pub(crate) fn may_run_on(&self, device: usize) -> bool {
         self.devices.load(Relaxed) >> device & 1 == 1
@@ -255,12 +249,17 @@ impl Task {
     }
 
     /// Answers it, unless it was answered before.
-    #[inline]
     pub(super) fn answer(&self, answer: Result<Answer>) -> bool {
         match answer {
-            Ok(Answer::Done) => self.place().fill_default(),
+            Ok(Answer::Done) => self.answer_done(),
             answer => self.place().fill(Outcome(answer.map_err(Box::new))).is_ok(),
         }
+    }
+
+    /// Answers it: it is done. Unless it was answered before.
+    #[inline]
+    pub(super) fn answer_done(&self) -> bool {
+        self.place().fill_default()
     }
 
     /// Answers it as cancelled, unless it was answered before, and stops its work. Whoever of the queue meets it next counts

@@ -6,16 +6,24 @@ use super::Core;
 use super::pool::TaskRef;
 use super::sync::{Condvar, Mutex, lock};
 use super::ticket::Task;
+use breakeven_cpu::held::Watching;
 use std::collections::BinaryHeap;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, Weak};
 use std::time::Instant;
 
 /// A task is forgotten when it is answered; until its time comes only this much is kept of it.
 struct Due {
     at: Instant,
     id: u64,
-    task: Weak<Task>,
+    task: Option<Watching<Task>>,
+}
+
+impl Due {
+    /// The task, if anybody has to do with it.
+    fn task(&self) -> Option<TaskRef> {
+        self.task.as_ref()?.hold().map(TaskRef::from)
+    }
 }
 
 impl PartialEq for Due {
@@ -67,9 +75,9 @@ impl Timer {
     pub(crate) fn at(&self, at: Instant, task: &TaskRef) {
         let mut heap = lock(&self.due);
         let is_next = heap.due.peek().is_none_or(|next| at < next.at);
-        heap.due.push(Due { at, id: task.id, task: task.downgrade() });
+        heap.due.push(Due { at, id: task.id, task: task.watch() });
         if heap.due.len() >= heap.sweep_at {
-            heap.due.retain(|due| due.task.upgrade().is_some_and(|task| !task.is_answered()));
+            heap.due.retain(|due| due.task().is_some_and(|task| !task.is_answered()));
             heap.sweep_at = FEW.max(2 * heap.due.len());
         }
         drop(heap);
@@ -98,7 +106,7 @@ impl Timer {
                 Some(_) => {
                     let next = due.due.pop();
                     drop(due);
-                    if let Some(task) = next.and_then(|next| next.task.upgrade()) {
+                    if let Some(task) = next.and_then(|next| next.task()) {
                         core.end(&task, task.late());
                     }
                     due = lock(&self.due);
