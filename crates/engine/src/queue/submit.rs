@@ -31,7 +31,7 @@ impl Core {
     /// Submits a job.
     pub(crate) fn submit(self: &Arc<Core>, job: Job, patience: Patience) -> Result<Ticket> {
         self.intake.coming();
-        // The job stays where it is until it has its place: to move what was just written costs as much as the exchange does.
+        // The job stays where it is until it has its place: moving what was just written took an eighth of this function.
         let terms = &job.terms;
         let devices = self.check(&job.what, terms.device)?;
         if let (Some(deadline), Admit::Strict) = (terms.deadline, terms.admit) {
