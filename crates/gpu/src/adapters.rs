@@ -3,6 +3,7 @@
 use crate::backend::Gpu;
 use crate::config::GpuConfig;
 use crate::error::GpuError;
+use crate::follower::Followers;
 use crate::monitor;
 use breakeven_ir::backend::Api;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -166,7 +167,13 @@ pub(crate) fn find_again(adapter: &wgpu::Adapter) -> Option<wgpu::Adapter> {
 }
 
 fn enumerate(backends: &[Api]) -> Vec<wgpu::Adapter> {
-    let flags = backends.iter().fold(wgpu::Backends::empty(), |flags, &kind| flags | flag(kind));
+    let all = backends.iter().fold(wgpu::Backends::empty(), |flags, &kind| flags | flag(kind));
+    // On its own, so that threads that others start are not taken for its own.
+    let gl = Followers::mark(|| ask(all & wgpu::Backends::GL));
+    ask(all - wgpu::Backends::GL).into_iter().chain(gl).collect()
+}
+
+fn ask(flags: wgpu::Backends) -> Vec<wgpu::Adapter> {
     // A broken driver may panic inside wgpu when it is asked; it is then as good as none.
     let search = || {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();

@@ -68,9 +68,12 @@ impl Driver {
             trace: wgpu::Trace::Off,
         };
         let open = || pollster::block_on(adapter.request_device(&descriptor));
-        // GL computes while the owner submits; whoever has a GPU has hardly any threads.
-        let has_threads = info.kind == Kind::Software && info.backend == "vulkan";
-        let (opened, followers) = if has_threads { Followers::of(open) } else { (open(), Followers::default()) };
+        let (opened, followers) = match (info.kind, &*info.backend) {
+            (Kind::Software, "vulkan") => Followers::of(open),
+            (Kind::Software, "gl") => (open(), Followers::of_gl()),
+            // Whoever has a GPU has hardly any threads.
+            _ => (open(), Followers::default()),
+        };
         let (device, queue) = opened.map_err(|error| error.to_string())?;
         let reports = Arc::new(Reports::default());
         let handler = reports.clone();

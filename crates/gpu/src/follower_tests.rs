@@ -60,14 +60,49 @@ fn threads_that_are_started_meanwhile_follow_and_no_others_do() {
         assert_eq!(own.trim(), "an owner", "it has its own name back");
         assert!(started.iter().all(|thread| thread.name() == "an owner"), "and those that it started have it too");
 
-        followers.follow(false);
-        assert!(started[0].is_on_one_core(), "the one that takes submissions always follows");
-        assert_eq!(started[1].cores(), everywhere, "those that compute go where they like");
         followers.follow(true);
-        assert!(started.iter().all(Started::is_on_one_core), "unless work is short");
-        followers.follow(false);
-        assert_eq!(started[1].cores(), everywhere);
+        assert!(started.iter().all(|thread| thread.cores() == started[0].cores()), "short work is on one core");
+        assert!(started[0].is_on_one_core());
         assert_eq!(other.cores(), everywhere, "it was there before");
+    });
+}
+
+#[test]
+fn threads_that_compute_are_apart_unless_work_is_short() {
+    named("apart", || {
+        let (started, followers) = Followers::of(|| [Started::new(), Started::new(), Started::new()]);
+        let everywhere = started[1].cores();
+        let [first, computing @ ..] = &started;
+        for _ in 0..2 {
+            followers.follow(false);
+            assert!(first.is_on_one_core(), "the one that takes submissions always follows");
+            if thread::available_parallelism().unwrap().get() >= computing.len() {
+                assert!(computing.iter().all(Started::is_on_one_core));
+                assert_ne!(computing[0].cores(), computing[1].cores());
+            } else {
+                assert!(computing.iter().all(|thread| thread.cores() == everywhere));
+            }
+            followers.follow(true);
+            assert!(started.iter().all(|thread| thread.cores() == first.cores()));
+        }
+    });
+}
+
+#[test]
+fn threads_of_gl_are_found_by_every_device() {
+    named("asks", || {
+        let before = Started::new();
+        // As many as GL may have on this machine already: those of other tests in this process do not count.
+        let others = linux::named(linux::GL).len();
+        let started = Followers::mark(Started::new);
+        assert_eq!((started.name().as_str(), before.name().as_str()), ("software gl", "asks"));
+        assert_eq!(fs::read_to_string("/proc/thread-self/comm").unwrap().trim(), "asks");
+        let found = [(); 2].map(|()| linux::named(linux::GL));
+        assert!(found.iter().all(|found| found.len() > others && found.contains(&started.number.parse().unwrap())));
+        // Others of this process may ask at the same time, and have more threads than follow.
+        let followers = Followers { found: linux::Found::new(None, vec![started.number.parse().unwrap()]) };
+        followers.follow(true);
+        assert!(started.is_on_one_core());
     });
 }
 
