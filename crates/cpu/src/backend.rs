@@ -9,8 +9,10 @@ use crate::team::{Sleep, Team};
 use crate::threads::Pool;
 use breakeven_ir::backend::{Backend, Prepared, RunError};
 use breakeven_ir::plan::Plan;
+use std::hint::spin_loop;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The CPU, with its threads, its working memory and its memory pool.
 ///
@@ -50,6 +52,17 @@ impl Cpu {
     /// The pool that outputs come from.
     pub fn blocks(&self) -> &Arc<Blocks> {
         &self.shared.blocks
+    }
+
+    /// Waits, on every thread that is awake, as if the work that was just done took until then. Threads that wait as long without
+    /// work would fall asleep, and the next work, which they would have shared, would take up to twice as long.
+    pub fn wait_until(&self, until: Instant) {
+        let pool = &self.shared.pool;
+        pool.run(pool.awake_helpers() + 1, &|_| {
+            while Instant::now() < until {
+                spin_loop();
+            }
+        });
     }
 
     /// Cuts `bytes` at `offsets`, which ascend from 0, into as many ranges of parts as threads pay for `ns` of work on
@@ -128,5 +141,29 @@ impl Backend for Cpu {
 
     fn prepare(&self, plan: &Arc<Plan>) -> Result<Arc<dyn Prepared>, RunError> {
         Ok(Arc::new(PreparedPlan::new(plan, &self.shared)))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    #[test]
+    fn threads_that_were_awake_are_so_after_waiting_and_others_are_not() {
+        let cpu = Cpu::new(2).unwrap();
+        let (pool, long) = (&cpu.shared.pool, Duration::from_millis(3));
+        cpu.wait_until(Instant::now() + long);
+        assert!(!pool.awake(), "nobody was");
+        // A system that is busy elsewhere may lay a thread to rest at any time.
+        let stays_awake = (0..50).any(|_| {
+            pool.run(2, &|_| sleep(Duration::from_micros(500)));
+            cpu.wait_until(Instant::now() + long);
+            pool.awake()
+        });
+        assert!(stays_awake);
+        sleep(20 * long);
+        assert!(!pool.awake(), "without work");
     }
 }

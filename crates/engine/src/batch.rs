@@ -54,7 +54,7 @@ impl<'a> Batch<'a> {
         let blocks = self.engine.cpu.blocks();
         let arrays =
             execute::with_bytes(&self.views, |inputs| execute::run(&**self.prepared, blocks, inputs, self.stop));
-        slow_down(begun, self.engine.config.slow_cpu);
+        slow_down(&self.engine.cpu, begun, self.engine.config.slow_cpu);
         arrays
     }
 
@@ -128,7 +128,7 @@ impl<'a> Batch<'a> {
             let prepared = self.engine.plans.half(plan, &*self.engine.cpu)?;
             let bytes: Result<Vec<&[u8]>, RunError> = inputs.iter().map(Source::try_bytes).collect();
             let made = execute::buffers(&*prepared, self.engine.cpu.blocks(), &bytes?, self.stop)?;
-            slow_down(begun, self.engine.config.slow_cpu);
+            slow_down(&self.engine.cpu, begun, self.engine.config.slow_cpu);
             let total_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
             return Ok((made, Timings { total_ns, ..Timings::default() }));
         };
@@ -229,7 +229,7 @@ impl Attempt for Into<'_, '_, '_> {
         let outputs = &mut *self.outputs;
         let blocks = engine.cpu.blocks();
         execute::with_bytes(views, |inputs| execute::run_into(&***prepared, blocks, inputs, outputs, *stop))?;
-        slow_down(begun, engine.config.slow_cpu);
+        slow_down(&engine.cpu, begun, engine.config.slow_cpu);
         Ok(((), Timings::default()))
     }
 

@@ -45,7 +45,7 @@ impl DeviceBench<'_> {
         let Some(slot) = self.slot else {
             let bytes: Vec<&[u8]> = loaded.inputs.iter().map(Buffer::as_bytes).collect();
             execute::run(&*loaded.prepared, self.cpu.blocks(), &bytes, None)?;
-            slow_down(begun, self.slow_cpu);
+            slow_down(self.cpu, begun, self.slow_cpu);
             return Ok((begun.elapsed().as_nanos() as u64, Timings::default()));
         };
         let sources: Vec<Source<'_>> = loaded.inputs.iter().map(Source::Shared).collect();
@@ -133,7 +133,7 @@ impl Bench for DeviceBench<'_> {
                 }
                 None => {
                     loaded.prepared.run_tasks(tasks, &inputs, &mut results, stride, failed);
-                    slow_down(begun, self.slow_cpu);
+                    slow_down(self.cpu, begun, self.slow_cpu);
                     None
                 }
             };
@@ -145,12 +145,9 @@ impl Bench for DeviceBench<'_> {
     }
 }
 
-/// Waits until so many times what passed since `begun` has passed.
-pub(crate) fn slow_down(begun: Instant, times: u32) {
+/// Waits until so many times what passed since `begun` has passed, with the threads of the CPU awake that were.
+pub(crate) fn slow_down(cpu: &Cpu, begun: Instant, times: u32) {
     if times > 1 {
-        let until = begun + begun.elapsed() * times;
-        while Instant::now() < until {
-            std::hint::spin_loop();
-        }
+        cpu.wait_until(begun + begun.elapsed() * times);
     }
 }

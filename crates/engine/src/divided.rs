@@ -115,7 +115,7 @@ fn run_sides<'a, T: AsRef<[View<'a>]> + Sync>(mut sides: Vec<Side<'_, 'a, T>>, s
         }
         if let Some((first, tasks, results)) = here {
             divided.failed = numbered(*first, tasks.fill_on_cpu(results));
-            slow_down(begun, slow_cpu);
+            slow_down(&tasks.program.engine.cpu, begun, slow_cpu);
             divided.timings.total_ns = ns();
         }
         working.into_iter().map(Working::end).collect()

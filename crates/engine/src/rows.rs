@@ -137,7 +137,7 @@ impl Batch<'_> {
             }
             let done: Result<(), RunError> = here.map_or(Ok(()), |side| {
                 side.run_here(&*side.prepared.clone())?;
-                slow_down(begun, self.engine.config.slow_cpu);
+                slow_down(&self.engine.cpu, begun, self.engine.config.slow_cpu);
                 Ok(())
             });
             let cpu_ns = ns(begun);
@@ -163,7 +163,7 @@ impl Batch<'_> {
                 Err(fault) => {
                     let again = Instant::now();
                     side.run_here(&*self.engine.plans.half(&side.plan, &*self.engine.cpu)?)?;
-                    slow_down(again, self.engine.config.slow_cpu);
+                    slow_down(&self.engine.cpu, again, self.engine.config.slow_cpu);
                     faults.push(fault);
                 }
             }

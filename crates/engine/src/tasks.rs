@@ -78,7 +78,7 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
         let begun = (slow_cpu > 1).then(Instant::now);
         let mut data = self.take_memory()?;
         let failed = self.fill_on_cpu(bytes_of(&mut data));
-        begun.into_iter().for_each(|begun| slow_down(begun, slow_cpu));
+        begun.into_iter().for_each(|begun| slow_down(&self.program.engine.cpu, begun, slow_cpu));
         Ok(Results::new(data, failed))
     }
 
