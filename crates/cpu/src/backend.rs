@@ -55,9 +55,10 @@ impl Cpu {
     }
 
     /// Waits, on every thread that is awake, as if the work that was just done took until then. Threads that wait as long without
-    /// work would fall asleep, and the next work, which they would have shared, would take up to twice as long.
+    /// work would fall asleep, or not be woken for work that comes so seldom, and it would take up to twice as long.
     pub fn wait_until(&self, until: Instant) {
-        let pool = &self.shared.pool;
+        let Shared { pool, sleep, .. } = &*self.shared;
+        sleep.skip(until.saturating_duration_since(Instant::now()));
         pool.run(pool.awake_helpers() + 1, &|_| {
             while Instant::now() < until {
                 spin_loop();

@@ -11,14 +11,15 @@
 //! work each of them has a core to itself: threads that may be anywhere stay together on one for hundreds of batches after
 //! short ones were there, while another is idle, and a product of 441 x 435 x 255 took 11.2 ms as often as 5.9.
 //!
-//! Mesa's software GL starts its threads when it is first asked for adapters, once in a process, and its owner computes with
-//! them while it submits. They keep a name of their own, by which every device that is opened later finds them.
+//! Threads begin with the name of the thread that starts them, and a driver may start some long after it was asked to: whoever
+//! opens a device has a name of its own meanwhile, by which its threads are found from then on. Mesa's software GL starts its
+//! threads when it is first asked for adapters, once in a process, and its owner computes with them while it submits.
 
-/// The threads that a driver started while a device was opened.
+/// The threads that a driver started for a device.
 #[derive(Default)]
 pub(crate) struct Followers {
     #[cfg(target_os = "linux")]
-    found: Option<linux::Found>,
+    found: Option<std::cell::RefCell<linux::Found>>,
 }
 
 impl Followers {
@@ -26,12 +27,10 @@ impl Followers {
     pub(crate) fn of<T>(open: impl FnOnce() -> T) -> (T, Followers) {
         #[cfg(target_os = "linux")]
         {
-            let (opened, mut started) = linux::watch(open, None);
-            // The one that takes submissions is there before those to which it hands dispatches.
-            started.sort_unstable();
-            let others = started.split_off(1.min(started.len()));
-            let found = started.pop().and_then(|first| linux::Found::new(Some(first), others));
-            (opened, Followers { found })
+            // SAFETY: takes nothing and returns the calling thread's number.
+            let name = format!("driver {}", unsafe { libc::gettid() });
+            let opened = linux::called(&name, open);
+            (opened, Followers { found: linux::Found::new(name, true).map(Into::into) })
         }
         #[cfg(not(target_os = "linux"))]
         (open(), Followers::default())
@@ -40,7 +39,7 @@ impl Followers {
     /// Asks GL for adapters: the threads that it starts can be found by [`Followers::of_gl`] from then on.
     pub(crate) fn mark<T>(ask: impl FnOnce() -> T) -> T {
         #[cfg(target_os = "linux")]
-        return linux::watch(ask, Some(linux::GL)).0;
+        return linux::called(linux::GL, ask);
         #[cfg(not(target_os = "linux"))]
         ask()
     }
@@ -48,7 +47,7 @@ impl Followers {
     /// The threads of software GL.
     pub(crate) fn of_gl() -> Followers {
         #[cfg(target_os = "linux")]
-        return Followers { found: linux::Found::new(None, linux::named(linux::GL)) };
+        return Followers { found: linux::Found::new(linux::GL.to_owned(), false).map(Into::into) };
         #[cfg(not(target_os = "linux"))]
         Followers::default()
     }
@@ -56,7 +55,7 @@ impl Followers {
     /// Called before a submission. What the system refuses stays as it is, which costs time and nothing else.
     pub(crate) fn follow(&self, is_short: bool) {
         #[cfg(target_os = "linux")]
-        self.found.iter().for_each(|found| found.follow(is_short));
+        self.found.iter().for_each(|found| found.borrow_mut().follow(is_short));
         #[cfg(not(target_os = "linux"))]
         let _ = is_short;
     }
@@ -64,7 +63,6 @@ impl Followers {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::cell::Cell;
     use std::fs;
     use std::path::{Path, PathBuf};
 
@@ -77,34 +75,33 @@ mod linux {
     /// More threads than this are never on one core: all of them are woken for each dispatch, and would stand in line.
     const MOST: usize = 4;
 
+    /// Threads are looked for before so many submissions: the first dispatch is not over before all of them are there.
+    const LOOKS: u32 = 4;
+
     pub(super) struct Found {
-        /// The thread that takes submissions, if the owner does not do that itself.
-        first: Option<libc::pid_t>,
-        /// Those that compute; none if there are too many.
+        /// What its threads are called.
+        name: String,
+        /// Does the first of them take submissions? Else the owner does that itself.
+        has_taker: bool,
+        looks: u32,
+        /// The thread that takes submissions, and those that compute; none of these if there are too many.
+        taker: Option<libc::pid_t>,
         others: Vec<libc::pid_t>,
-        /// Where each of those is if they do not follow.
-        apart: Vec<libc::cpu_set_t>,
+        /// Where they may be.
+        cores: Vec<usize>,
         /// The core of the first, and whether the others are there as well.
-        now: Cell<Option<(usize, bool)>>,
+        now: Option<(usize, bool)>,
     }
 
-    /// Threads begin with the name of the thread that starts them: under one that nobody else has, those that are started
-    /// meanwhile can be told from all others. They get `name`, or the one that they would have had.
-    pub(super) fn watch<T>(open: impl FnOnce() -> T, name: Option<&str>) -> (T, Vec<libc::pid_t>) {
+    /// Calls something under another name, which is that of all threads that it starts.
+    pub(super) fn called<T>(name: &str, open: impl FnOnce() -> T) -> T {
         // SAFETY: takes nothing and returns the calling thread's number.
-        let own = unsafe { libc::gettid() };
-        let mark = format!("opening {own}");
-        let Some(before) = fs::read_to_string(comm(own)).ok().filter(|_| fs::write(comm(own), &mark).is_ok()) else {
-            return (open(), Vec::new());
-        };
+        let own = comm(unsafe { libc::gettid() });
+        let before = fs::read_to_string(&own).ok().filter(|_| fs::write(&own, name).is_ok());
         let opened = open();
-        let mut started = named(&mark);
-        started.retain(|thread| *thread != own);
-        // A thread that is gone needs none.
-        let call = |thread, name: &str| _ = fs::write(comm(thread), name);
-        started.iter().for_each(|thread| call(*thread, name.unwrap_or(before.trim_end())));
-        call(own, before.trim_end());
-        (opened, started)
+        // A name that can't be had back is one that nobody asks for.
+        before.iter().for_each(|before| _ = fs::write(&own, before.trim_end()));
+        opened
     }
 
     /// The file with a thread's name.
@@ -112,66 +109,78 @@ mod linux {
         Path::new(THREADS).join(thread.to_string()).join("comm")
     }
 
-    /// The threads of that name.
-    pub(super) fn named(name: &str) -> Vec<libc::pid_t> {
+    /// The threads of that name, in the order in which they were started.
+    fn named(name: &str) -> Vec<libc::pid_t> {
         let all = fs::read_dir(THREADS).into_iter().flatten().flatten();
         let all = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        all.filter(|thread| fs::read_to_string(comm(*thread)).is_ok_and(|other| other.trim_end() == name)).collect()
+        let is_one =
+            |thread: &libc::pid_t| fs::read_to_string(comm(*thread)).is_ok_and(|other| other.trim_end() == name);
+        let mut found: Vec<libc::pid_t> = all.filter(is_one).collect();
+        found.sort_unstable();
+        found
     }
 
     impl Found {
-        pub(super) fn new(first: Option<libc::pid_t>, others: Vec<libc::pid_t>) -> Option<Found> {
+        pub(super) fn new(name: String, has_taker: bool) -> Option<Found> {
             // SAFETY: a set of cores is plain bits, and zero is an empty one.
             let mut everywhere: libc::cpu_set_t = unsafe { std::mem::zeroed() };
             // SAFETY: the set is as large as said; 0 is the calling thread, which may be where those that it started may.
             let known = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut everywhere) } == 0;
-            let others = if others.len() <= MOST { others } else { Vec::new() };
-            let cores: Vec<usize> = cores(&everywhere).collect();
-            // More threads than cores: the scheduler knows better.
-            let apart = |at: usize| if others.len() <= cores.len() { only(cores[at]) } else { everywhere };
-            let apart = (0..others.len()).map(apart).collect();
-            let found = Found { first, others, apart, now: Cell::new(None) };
-            (known && (first.is_some() || !found.others.is_empty())).then_some(found)
+            // SAFETY: numbers below the size of a set are bits of it.
+            let may = |core: &usize| unsafe { libc::CPU_ISSET(*core, &everywhere) };
+            let cores = (0..libc::CPU_SETSIZE as usize).filter(may).collect();
+            let others = Vec::new();
+            known.then_some(Found { name, has_taker, looks: 0, taker: None, others, cores, now: None })
         }
 
-        pub(super) fn follow(&self, is_short: bool) {
+        /// Looks for threads, as long as some may not be there yet.
+        fn look(&mut self) {
+            self.looks += 1;
+            let mut others = named(&self.name);
+            // The one that takes submissions is there before those to which it hands dispatches.
+            let taker = (self.has_taker && !others.is_empty()).then(|| others.remove(0));
+            if others.len() > MOST {
+                others.clear();
+            }
+            if (taker, &others) != (self.taker, &self.others) {
+                (self.taker, self.others, self.now) = (taker, others, None);
+            }
+        }
+
+        pub(super) fn follow(&mut self, is_short: bool) {
+            if self.looks < LOOKS {
+                self.look();
+            }
             // SAFETY: takes nothing and returns a number, or -1.
             let Ok(core) = usize::try_from(unsafe { libc::sched_getcpu() }) else { return };
-            let before = self.now.replace(Some((core, is_short)));
-            if core >= libc::CPU_SETSIZE as usize || before == Some((core, is_short)) {
+            let before = self.now.replace((core, is_short));
+            if before == Some((core, is_short)) {
                 return;
             }
-            let here = only(core);
             if before.is_none_or(|(before, _)| before != core) {
-                self.first.iter().for_each(|first| keep(*first, &here));
+                self.taker.iter().for_each(|taker| keep(*taker, &[core]));
             }
-            if is_short || before.is_none_or(|(_, was_short)| was_short) {
-                let places = self.others.iter().zip(&self.apart);
-                places.for_each(|(other, apart)| keep(*other, if is_short { &here } else { apart }));
+            if is_short {
+                self.others.iter().for_each(|other| keep(*other, &[core]));
+            } else if before.is_none_or(|(_, was_short)| was_short) {
+                for (at, other) in self.others.iter().enumerate() {
+                    // Of more threads than cores the scheduler knows better.
+                    let is_room = self.others.len() <= self.cores.len();
+                    keep(*other, if is_room { &self.cores[at..=at] } else { &self.cores });
+                }
             }
-        }
-    }
-
-    /// The cores of a set.
-    fn cores(set: &libc::cpu_set_t) -> impl Iterator<Item = usize> {
-        // SAFETY: numbers below the size of a set are bits of it.
-        (0..libc::CPU_SETSIZE as usize).filter(|core| unsafe { libc::CPU_ISSET(*core, set) })
-    }
-
-    /// This core alone; nothing if it is beyond what a set can have.
-    fn only(core: usize) -> libc::cpu_set_t {
-        // SAFETY: a set of cores is plain bits, and zero is an empty one; `CPU_SET` leaves out what lies beyond it.
-        unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(core, &mut set);
-            set
         }
     }
 
     /// Keeps a thread on these cores.
-    fn keep(thread: libc::pid_t, cores: &libc::cpu_set_t) {
+    fn keep(thread: libc::pid_t, cores: &[usize]) {
+        // SAFETY: a set of cores is plain bits, and zero is an empty one.
+        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        let known = cores.iter().filter(|core| **core < libc::CPU_SETSIZE as usize);
+        // SAFETY: numbers below the size of a set are bits of it.
+        known.for_each(|core| unsafe { libc::CPU_SET(*core, &mut set) });
         // SAFETY: the set is as large as said, and the thread is one of this process for as long as its device is open.
-        unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), cores) };
+        unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &set) };
     }
 }
 

@@ -30,10 +30,6 @@ impl Started {
         fs::read_to_string(format!("/proc/self/task/{}/{name}", self.number)).unwrap()
     }
 
-    fn name(&self) -> String {
-        self.file("comm").trim().to_owned()
-    }
-
     /// The cores that it may be on, in the system's words.
     fn cores(&self) -> String {
         let status = self.file("status");
@@ -46,19 +42,18 @@ impl Started {
 }
 
 /// Runs as a thread of this name, which another test's threads do not have.
-fn named(name: &str, test: impl FnOnce() + Send + 'static) {
+fn called(name: &str, test: impl FnOnce() + Send + 'static) {
     thread::Builder::new().name(name.into()).spawn(test).unwrap().join().unwrap();
 }
 
 #[test]
 fn threads_that_are_started_meanwhile_follow_and_no_others_do() {
-    named("an owner", || {
+    called("an owner", || {
         let other = Started::new();
         let everywhere = other.cores();
         let (started, followers) = Followers::of(|| [Started::new(), Started::new()]);
         let own = fs::read_to_string("/proc/thread-self/comm").unwrap();
         assert_eq!(own.trim(), "an owner", "it has its own name back");
-        assert!(started.iter().all(|thread| thread.name() == "an owner"), "and those that it started have it too");
 
         followers.follow(true);
         assert!(started.iter().all(|thread| thread.cores() == started[0].cores()), "short work is on one core");
@@ -69,7 +64,7 @@ fn threads_that_are_started_meanwhile_follow_and_no_others_do() {
 
 #[test]
 fn threads_that_compute_are_apart_unless_work_is_short() {
-    named("apart", || {
+    called("apart", || {
         let (started, followers) = Followers::of(|| [Started::new(), Started::new(), Started::new()]);
         let everywhere = started[1].cores();
         let [first, computing @ ..] = &started;
@@ -89,26 +84,48 @@ fn threads_that_compute_are_apart_unless_work_is_short() {
 }
 
 #[test]
+fn threads_that_are_started_after_the_opening_follow_too() {
+    called("late", || {
+        let (go, going) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        // As a driver does it: the thread that takes submissions starts those that compute, when it gets to run.
+        let driver = || {
+            thread::Builder::new().spawn(move || {
+                going.recv().unwrap();
+                tell.send([Started::new(), Started::new()]).unwrap();
+                let _ = going.recv();
+            })
+        };
+        let (taker, followers) = Followers::of(driver);
+        followers.follow(false);
+        go.send(()).unwrap();
+        let started = told.recv().unwrap();
+        assert_eq!(started[0].cores(), started[1].cores(), "both where the one is that started them");
+        followers.follow(false);
+        let are_apart = started[0].cores() != started[1].cores();
+        assert_eq!(are_apart, thread::available_parallelism().unwrap().get() > 1);
+        drop(go);
+        taker.unwrap().join().unwrap();
+    });
+}
+
+#[test]
 fn threads_of_gl_are_found_by_every_device() {
-    named("asks", || {
+    called("asks", || {
         let before = Started::new();
-        // As many as GL may have on this machine already: those of other tests in this process do not count.
-        let others = linux::named(linux::GL).len();
+        let everywhere = before.cores();
         let started = Followers::mark(Started::new);
-        assert_eq!((started.name().as_str(), before.name().as_str()), ("software gl", "asks"));
-        assert_eq!(fs::read_to_string("/proc/thread-self/comm").unwrap().trim(), "asks");
-        let found = [(); 2].map(|()| linux::named(linux::GL));
-        assert!(found.iter().all(|found| found.len() > others && found.contains(&started.number.parse().unwrap())));
-        // Others of this process may ask at the same time, and have more threads than follow.
-        let followers = Followers { found: linux::Found::new(None, vec![started.number.parse().unwrap()]) };
-        followers.follow(true);
-        assert!(started.is_on_one_core());
+        for _ in 0..2 {
+            Followers::of_gl().follow(true);
+            assert!(started.is_on_one_core());
+        }
+        assert_eq!(before.cores(), everywhere);
     });
 }
 
 #[test]
 fn many_threads_never_stand_in_line_on_one_core() {
-    named("many", || {
+    called("many", || {
         let (started, followers) = Followers::of(|| [(); 6].map(|()| Started::new()));
         let everywhere = started[5].cores();
         followers.follow(true);
@@ -119,9 +136,12 @@ fn many_threads_never_stand_in_line_on_one_core() {
 
 #[test]
 fn an_opening_that_starts_nothing_has_no_followers() {
-    named("alone", || {
+    called("alone", || {
         let (opened, followers) = Followers::of(|| 7);
+        let own = fs::read_to_string("/proc/thread-self/status").unwrap();
         followers.follow(true);
-        assert!(opened == 7 && followers.found.is_none());
+        let cores =
+            |status: &str| status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).map(str::to_owned);
+        assert!(opened == 7 && cores(&fs::read_to_string("/proc/thread-self/status").unwrap()) == cores(&own));
     });
 }
