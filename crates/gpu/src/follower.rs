@@ -9,7 +9,7 @@
 //! The owner itself goes wherever the scheduler puts it. The thread that takes submissions is always on its core, where it
 //! takes over when the owner waits; those that compute are there for work that is over before others have woken up. For longer
 //! work each of them has a core to itself: threads that may be anywhere stay together on one for hundreds of batches after
-//! short ones were there, while another is idle, and a product of 441 x 435 x 255 took 11.2 ms as often as 5.9.
+//! short ones were there, while another is idle, and a product of 441 x 435 x 255 took 11.2 ms in two of four measurements, and 5.9 in the others.
 //!
 //! Threads begin with the name of the thread that starts them, and a driver may start some long after it was asked to: whoever
 //! opens a device has a name of its own meanwhile, by which its threads are found from then on. Mesa's software GL starts its
