@@ -276,7 +276,7 @@ impl Frame<'_> {
         }
     }
 
-    /// A row that is nothing but summed up, in one call: 10^5 elements are seven chunks, which cost 30 ns each.
+    /// A row that is nothing but summed up, in one call: 10^5 elements are seven chunks, which cost 15 ns each.
     pub(crate) unsafe fn plain_row_sum(&mut self, phase: &Phase) {
         let lanes = 0..self.program.lane_count;
         // SAFETY: see the impl; pieces are whole groups.
