@@ -225,13 +225,17 @@ impl Lowering<'_> {
                         }
                         (None, Some([a, b])) => {
                             let (a, b) = (self.vector(a, &mut body), self.vector(b, &mut body));
-                            Step::Dot { f: row_dot_at(self.level), reduce, a, b }
+                            Step::Dot { f: row_dot_at(self.level, self.is_long(&[a, b])), reduce, a, b }
                         }
                         (None, None) => {
                             let src = match bytes {
                                 Some((access, _)) => self.follow(self.out.loads[access as usize].clone(), true),
                                 None => self.vector(arg, &mut body),
                             };
+                            if self.is_long(&[src]) {
+                                let fns = &mut self.out.reductions[reduce as usize].fns;
+                                *fns = fns.over_long_rows(self.level);
+                            }
                             Step::Reduce { reduce, src }
                         }
                     };

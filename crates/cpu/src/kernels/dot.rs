@@ -6,6 +6,7 @@
 use super::lines;
 use super::reduce::{Acc, DotFn, lane};
 use super::rows::{BLOCK, GROUP, LANES, last_lanes, sum_wide};
+use crate::ahead::{LINE, fetch_far};
 use crate::level::{Level, leveled};
 
 /// The sum of products without a slot between: as a row's sum, in blocks that meet in f64. Or, of a row and its mean, the sum of
@@ -14,7 +15,12 @@ use crate::level::{Level, leveled};
 /// # Safety
 /// See [`DotFn`]; a mean is one lane.
 #[inline(always)]
-unsafe fn row_dot<const FMA: bool, const MEAN: bool>(a: *const u32, b: *const u32, n: usize, acc: *mut Acc) {
+unsafe fn row_dot<const FMA: bool, const MEAN: bool, const LONG: bool>(
+    a: *const u32,
+    b: *const u32,
+    n: usize,
+    acc: *mut Acc,
+) {
     #[inline(always)]
     fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
         if FMA { a.mul_add(b, c) } else { a * b + c }
@@ -30,6 +36,14 @@ unsafe fn row_dot<const FMA: bool, const MEAN: bool>(a: *const u32, b: *const u3
         let whole = len / LANES * LANES;
         let mut k = 0;
         while k < whole {
+            if LONG {
+                for l in (0..LANES).step_by(LINE / 4) {
+                    fetch_far(a.wrapping_add(at + k + l));
+                    if !MEAN {
+                        fetch_far(b.wrapping_add(at + k + l));
+                    }
+                }
+            }
             // SAFETY: `at + k + LANES <= n`.
             let (x, y) = unsafe {
                 let read = |src: *const u32| src.add(at + k).cast::<[f32; LANES]>().read_unaligned();
@@ -66,15 +80,18 @@ unsafe fn row_dot<const FMA: bool, const MEAN: bool>(a: *const u32, b: *const u3
     }
 }
 
-leveled! { fn row_dot_as_it_lies_at<; const MEAN: bool>(a: *const u32, b: *const u32, n: usize, acc: *mut Acc) => row_dot }
+leveled! { fn row_dot_as_it_lies_at<; const MEAN: bool, const LONG: bool>(a: *const u32, b: *const u32, n: usize, acc: *mut Acc) => row_dot }
 
-/// The sum of products of two vectors.
-pub(crate) fn row_dot_at(level: Level) -> DotFn {
+/// The sum of products of two vectors, which are parts of `long` arrays or of any others.
+pub(crate) fn row_dot_at(level: Level, long: bool) -> DotFn {
     match level {
         // A level is only ever given out by `Level::all`, which has asked the CPU: so this may be called.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => lines::row_dot,
-        level => row_dot_as_it_lies_at::<false>(level),
+        Level::Avx512 if long => lines::row_dot::<true>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => lines::row_dot::<false>,
+        level if long => row_dot_as_it_lies_at::<false, true>(level),
+        level => row_dot_as_it_lies_at::<false, false>(level),
     }
 }
 
@@ -84,6 +101,6 @@ pub(crate) fn row_deviation_at(level: Level) -> DotFn {
         // As above.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => lines::row_deviation,
-        level => row_dot_as_it_lies_at::<true>(level),
+        level => row_dot_as_it_lies_at::<true, false>(level),
     }
 }

@@ -8,6 +8,7 @@
 use super::dot::row_dot_as_it_lies_at;
 use super::reduce::Acc;
 use super::rows::{BLOCK, GROUP, LANES, row_sum_as_it_lies_at};
+use crate::ahead::fetch_far;
 use crate::level::Level;
 use std::arch::x86_64::*;
 
@@ -47,7 +48,10 @@ impl Row {
     /// The row has `at + 2 * LINE` elements.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-    unsafe fn next(&mut self, at: usize) -> __m512 {
+    unsafe fn next<const LONG: bool>(&mut self, at: usize) -> __m512 {
+        if LONG {
+            fetch_far(self.next_line.wrapping_add(at));
+        }
         // SAFETY: the line begins at most at element `at + LINE`.
         let line = unsafe { _mm512_load_ps(self.next_line.wrapping_add(at)) };
         let elements = _mm512_permutex2var_ps(self.line, self.from, line);
@@ -97,7 +101,7 @@ fn add<const OF: u8>(x: __m512, y: __m512, lanes: __m512, mask: u16) -> __m512 {
 /// `a` points to `n` elements, `b` to as many factors or to one mean; a sum has none. Both are aligned to elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-unsafe fn sum_of<const OF: u8>(a: *const f32, b: *const f32, n: usize, acc: &mut Acc) {
+unsafe fn sum_of<const OF: u8, const LONG: bool>(a: *const f32, b: *const f32, n: usize, acc: &mut Acc) {
     // SAFETY: the rows are aligned to elements and longer than a line; a mean is there.
     let (mut x, mut y, mean) = unsafe {
         let mean = if OF == DEVIATION { _mm512_set1_ps(*b) } else { _mm512_setzero_ps() };
@@ -113,9 +117,9 @@ unsafe fn sum_of<const OF: u8>(a: *const f32, b: *const f32, n: usize, acc: &mut
         while at < whole {
             for (k, lane) in lanes.iter_mut().enumerate() {
                 // SAFETY: `at + LANES + LINE <= n`.
-                let x = unsafe { x.next(at + k * LINE) };
+                let x = unsafe { x.next::<LONG>(at + k * LINE) };
                 // SAFETY: as above.
-                let y = if OF == DOT { unsafe { y.next(at + k * LINE) } } else { mean };
+                let y = if OF == DOT { unsafe { y.next::<LONG>(at + k * LINE) } } else { mean };
                 *lane = add::<OF>(x, y, *lane, u16::MAX);
             }
             at += LANES;
@@ -150,13 +154,13 @@ fn is_worth_it(begins: usize, n: usize) -> bool {
 /// # Safety
 /// See [`super::reduce::DotFn`]; the CPU has AVX-512.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-pub(super) unsafe fn row_dot(a: *const u32, b: *const u32, n: usize, acc: *mut Acc) {
+pub(super) unsafe fn row_dot<const LONG: bool>(a: *const u32, b: *const u32, n: usize, acc: *mut Acc) {
     // SAFETY: passed on.
     unsafe {
         if is_worth_it(a as usize | b as usize, n) {
-            sum_of::<DOT>(a.cast(), b.cast(), n, &mut *acc);
+            sum_of::<DOT, LONG>(a.cast(), b.cast(), n, &mut *acc);
         } else {
-            row_dot_as_it_lies_at::<false>(Level::Avx512)(a, b, n, acc);
+            row_dot_as_it_lies_at::<false, LONG>(Level::Avx512)(a, b, n, acc);
         }
     }
 }
@@ -168,9 +172,9 @@ pub(super) unsafe fn row_deviation(row: *const u32, mean: *const u32, n: usize, 
     // SAFETY: passed on.
     unsafe {
         if is_worth_it(row as usize, n) {
-            sum_of::<DEVIATION>(row.cast(), mean.cast(), n, &mut *acc);
+            sum_of::<DEVIATION, false>(row.cast(), mean.cast(), n, &mut *acc);
         } else {
-            row_dot_as_it_lies_at::<true>(Level::Avx512)(row, mean, n, acc);
+            row_dot_as_it_lies_at::<true, false>(Level::Avx512)(row, mean, n, acc);
         }
     }
 }
@@ -178,13 +182,13 @@ pub(super) unsafe fn row_deviation(row: *const u32, mean: *const u32, n: usize, 
 /// # Safety
 /// See [`super::reduce::RowFn`]; the CPU has AVX-512.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-pub(super) unsafe fn row_sum(row: *const u32, n: usize, acc: *mut Acc, first: usize) {
+pub(super) unsafe fn row_sum<const LONG: bool>(row: *const u32, n: usize, acc: *mut Acc, first: usize) {
     // SAFETY: passed on.
     unsafe {
         if is_worth_it(row as usize, n) {
-            sum_of::<SUM>(row.cast(), row.cast(), n, &mut *acc);
+            sum_of::<SUM, LONG>(row.cast(), row.cast(), n, &mut *acc);
         } else {
-            row_sum_as_it_lies_at(Level::Avx512)(row, n, acc, first);
+            row_sum_as_it_lies_at::<LONG>(Level::Avx512)(row, n, acc, first);
         }
     }
 }
@@ -217,12 +221,14 @@ mod tests {
             bits(acc.wide)
         };
         let check = |a: *const u32, b: *const u32, n: usize, place: &str| {
-            let expected = dot(row_dot_as_it_lies_at::<false>(Level::Avx2), a, b, n);
-            assert_eq!(dot(row_dot, a, b, n), expected, "dot of {n} elements {place}");
-            let expected = dot(row_dot_as_it_lies_at::<true>(Level::Avx2), a, b, n);
+            let expected = dot(row_dot_as_it_lies_at::<false, false>(Level::Avx2), a, b, n);
+            assert_eq!(dot(row_dot::<false>, a, b, n), expected, "dot of {n} elements {place}");
+            assert_eq!(dot(row_dot::<true>, a, b, n), expected, "dot of {n} elements of long arrays {place}");
+            let expected = dot(row_dot_as_it_lies_at::<true, false>(Level::Avx2), a, b, n);
             assert_eq!(dot(row_deviation, a, b, n), expected, "deviation of {n} elements {place}");
-            let expected = sum(row_sum_as_it_lies_at(Level::Avx2), a, n);
-            assert_eq!(sum(row_sum, a, n), expected, "sum of {n} elements {place}");
+            let expected = sum(row_sum_as_it_lies_at::<false>(Level::Avx2), a, n);
+            assert_eq!(sum(row_sum::<false>, a, n), expected, "sum of {n} elements {place}");
+            assert_eq!(sum(row_sum::<true>, a, n), expected, "sum of {n} elements of a long array {place}");
         };
         for n in [0, 1, 16, 63, 64, 79, 80, 81, 1000, 4095, 4096, 4097, 4111, 4112, 4113, 4176, 8192, 8900] {
             for (i, j) in (0..17).flat_map(|i| [(i, 0), (i, 3), (i, i)]) {

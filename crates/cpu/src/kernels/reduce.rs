@@ -156,7 +156,7 @@ impl ReduceFns {
         }
         use DType::{F32, I32};
         let (row, col): (RowFn, ColFn) = match (op, dtype) {
-            (ReduceOp::Sum, F32) => (row_sum_at(level), col_sum_at(level)),
+            (ReduceOp::Sum, F32) => (row_sum_at(level, false), col_sum_at(level)),
             (ReduceOp::Prod, F32) => (row_prod_at(level), col_prod_at(level)),
             (ReduceOp::Sum, _) => fold!(SumI),
             (ReduceOp::Prod, _) => fold!(ProdI),
@@ -185,6 +185,14 @@ impl ReduceFns {
     pub(crate) fn over_rows_of(self, lanes: usize, moving: Level) -> ReduceFns {
         match self.is_grouped() {
             true => ReduceFns { row: row_sum_over(lanes, moving).unwrap_or(self.row), ..self },
+            false => self,
+        }
+    }
+
+    /// The same over rows of a long array.
+    pub(crate) fn over_long_rows(self, level: Level) -> ReduceFns {
+        match self.is_grouped() {
+            true => ReduceFns { row: row_sum_at(level, true), ..self },
             false => self,
         }
     }

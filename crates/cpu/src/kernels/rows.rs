@@ -6,6 +6,7 @@
 
 use super::copy_some;
 use super::reduce::{Acc, Better, Fold, RowFn, lane};
+use crate::ahead::{LINE, fetch_far};
 use crate::level::{Level, leveled};
 use breakeven_ir::LaneBits;
 use std::ops::Range;
@@ -86,7 +87,7 @@ unsafe fn row_fold<const FMA: bool, F: Fold>(src: *const u32, n: usize, acc: *mu
 /// # Safety
 /// See [`super::reduce::RowFn`].
 #[inline(always)]
-unsafe fn row_sum<const FMA: bool>(src: *const u32, n: usize, acc: *mut Acc, _: usize) {
+unsafe fn row_sum<const FMA: bool, const LONG: bool>(src: *const u32, n: usize, acc: *mut Acc, _: usize) {
     let mut total = 0.0;
     let mut at = 0;
     while at < n {
@@ -95,6 +96,9 @@ unsafe fn row_sum<const FMA: bool>(src: *const u32, n: usize, acc: *mut Acc, _: 
         let whole = len / LANES * LANES;
         let mut k = 0;
         while k < whole {
+            if LONG {
+                (0..LANES).step_by(LINE / 4).for_each(|l| fetch_far(src.wrapping_add(at + k + l)));
+            }
             // SAFETY: `at + k + LANES <= n`.
             let chunk = unsafe { src.add(at + k).cast::<[f32; LANES]>().read_unaligned() };
             for l in 0..LANES {
@@ -257,7 +261,7 @@ unsafe fn row_arg<const FMA: bool, B: Better>(src: *const u32, n: usize, acc: *m
 }
 
 leveled! { fn row_fold_at<F: Fold;>(src: *const u32, n: usize, acc: *mut Acc, first: usize) => row_fold }
-leveled! { fn row_sum_as_it_lies_at<;>(src: *const u32, n: usize, acc: *mut Acc, first: usize) => row_sum }
+leveled! { fn row_sum_as_it_lies_at<; const LONG: bool>(src: *const u32, n: usize, acc: *mut Acc, first: usize) => row_sum }
 leveled! { fn row_prod_at<;>(src: *const u32, n: usize, acc: *mut Acc, first: usize) => row_prod }
 leveled! { fn row_arg_at<B: Better;>(src: *const u32, n: usize, acc: *mut Acc, first: usize) => row_arg }
 
@@ -268,15 +272,18 @@ const IN_L2: Range<usize> = (12 << 10) + 1..(128 << 10) + 1;
 /// lines cost nothing beside the way to L2 (10^5 elements take 1.67 us as they lie and 1.95 line by line on a Zen 5; 10^4 in L1
 /// take 0.14 and 0.12, 4 * 10^6 in memory 142 and 126).
 pub(super) fn row_sum_over(lanes: usize, moving: Level) -> Option<RowFn> {
-    (IN_L2.contains(&lanes) && moving.with_half_lines() != moving).then(|| row_sum_as_it_lies_at(moving))
+    (IN_L2.contains(&lanes) && moving.with_half_lines() != moving).then(|| row_sum_as_it_lies_at::<false>(moving))
 }
 
-/// The sum of a row of f32.
-pub(crate) fn row_sum_at(level: Level) -> RowFn {
+/// The sum of a row of f32, of a `long` array or of any other.
+pub(crate) fn row_sum_at(level: Level, long: bool) -> RowFn {
     match level {
         // A level is only ever given out by `Level::all`, which has asked the CPU: so this may be called.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => super::lines::row_sum,
-        level => row_sum_as_it_lies_at(level),
+        Level::Avx512 if long => super::lines::row_sum::<true>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => super::lines::row_sum::<false>,
+        level if long => row_sum_as_it_lies_at::<true>(level),
+        level => row_sum_as_it_lies_at::<false>(level),
     }
 }

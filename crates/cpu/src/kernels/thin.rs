@@ -90,7 +90,7 @@ pub(crate) unsafe fn thin(level: Level, way: Thin, g: &Gemm, stop: Option<&Stop>
     unsafe {
         match way.by {
             By::Dots => {
-                let dot = row_dot_at(level);
+                let dot = row_dot_at(level, false);
                 let each = (LOOK / parts.steps).max(1);
                 for at in 0..parts.count {
                     if at % each == 0 && is_told() {

@@ -5,6 +5,7 @@
 //! same in all lanes.
 
 use super::{Loc, Lowering};
+use crate::ahead::LONG_BYTES;
 use crate::kernels::across::across_at;
 use crate::kernels::bytes::{logic_fn, narrow_at, widen_at};
 use crate::kernels::compare::compare_fn;
@@ -13,6 +14,7 @@ use crate::kernels::scan::ScanFns;
 use crate::peephole::Pair;
 use crate::place::{Bound, Place};
 use crate::program::{Access, Follow, Ptr, Step, Target};
+use crate::shape::Form;
 use breakeven_ir::expr::{Inst, Value};
 use breakeven_ir::plan::Store;
 use breakeven_ir::{Op, property};
@@ -58,6 +60,13 @@ impl Lowering<'_> {
         let dst = self.ptr(Target::Slot);
         steps.push(Step::map_of_one(splat_at(self.level), dst, loc.ptr));
         dst
+    }
+
+    /// Are these rows of memory, of arrays so long that they are asked for ahead?
+    pub(super) fn is_long(&self, rows: &[Ptr]) -> bool {
+        let bytes = self.out.points() * rows.len() as u64 * size_of::<u32>() as u64;
+        let is_memory = |row: &Ptr| self.out.targets[*row as usize] == Target::Memory;
+        self.out.shape.form == Form::Rows && bytes >= LONG_BYTES && rows.iter().all(is_memory)
     }
 
     /// A pointer that follows an access through memory.
