@@ -193,6 +193,11 @@ const BUDGET: Duration = Duration::from_millis(40);
 /// and do not count.
 const WARM_UP: Duration = Duration::from_millis(1);
 const SAMPLE: Duration = Duration::from_millis(2);
+/// Calls of a sample: a slowed CPU is in no sample for long, and a single call says as much about the moment as about the CPU.
+/// With one the CPU at 256 times was off by 49 % in one of ten when it was measured again.
+const LEAST_CALLS: usize = 3;
+/// A sample that has taken longer is enough with one.
+const LONGEST: Duration = Duration::from_millis(500);
 /// What warms a slowed CPU up is what it computes, not how long it waits: helpers are woken after some calls whose work they
 /// would have shared, and memory has to come into their caches. With 1 ms of waiting the median error at 64 times was 17 % beside
 /// Vulkan and 21 % beside GL, with this 14 and 15 %.
@@ -201,12 +206,16 @@ const OWN_WARM_UP: Duration = Duration::from_micros(400);
 fn hot_ns(engine: &Engine, output: &Tensor, options: &RunOptions, warm_up: Duration) -> Result<f64, Failure> {
     let begun = Instant::now();
     let mut times = Vec::new();
-    while times.is_empty() || begun.elapsed() < warm_up + SAMPLE {
+    loop {
         let is_warm = begun.elapsed() >= warm_up;
         let ns = engine.run_with(&[output], options)?.decision.actual_ns as f64;
-        // Of calls that take longer than all that, one does.
+        // Of calls that take longer than all that, few do.
         if is_warm || begun.elapsed() >= warm_up + SAMPLE {
             times.push(ns);
+        }
+        let is_enough = begun.elapsed() >= warm_up + SAMPLE && times.len() >= LEAST_CALLS;
+        if is_enough || (!times.is_empty() && begun.elapsed() >= LONGEST) {
+            break;
         }
     }
     times.sort_by(f64::total_cmp);

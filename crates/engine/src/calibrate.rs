@@ -64,7 +64,7 @@ impl DeviceBench<'_> {
         let (least, most, budget) = match effort {
             Effort::Probe => (2, 4, Duration::from_micros(500)),
             Effort::Quick => (5, 25, Duration::from_millis(12)),
-            Effort::Full => (7, 51, Duration::from_millis(50)),
+            Effort::Full => (5, 51, Duration::from_millis(15)),
         };
         let calls = (SAMPLE.as_nanos() as u64 / first.max(1)).clamp(1, 64);
         let (begun, mut samples) = (Instant::now(), Vec::new());

@@ -1,6 +1,7 @@
 //! What work costs where: a plan's [`Work`] and a device's measured [`Costs`] enter, a [`Prediction`] leaves.
 
 mod adjust;
+mod amount;
 mod costs;
 mod curve;
 mod derive;
@@ -8,14 +9,18 @@ mod expressions;
 pub(crate) mod history;
 mod measure;
 pub(crate) mod probes;
+mod products;
+mod rows;
 mod store;
 mod work;
 
 pub use adjust::Adjust;
-pub use costs::{Costs, Prediction, ProductCost};
+pub use costs::{Costs, Prediction};
 pub use curve::{Curve, Family};
 pub use expressions::{Expression, expression};
 pub use measure::{Effort, Measured, Progress};
+pub use products::ProductCost;
+pub use rows::Rows;
 pub use store::{CostsFile, DeviceKey};
 pub use work::{KernelWork, Work};
 

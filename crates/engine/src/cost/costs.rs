@@ -6,7 +6,10 @@
 //! what was, by the device's roofline.
 
 use super::adjust::Adjust;
-use super::curve::{Curve, Family, LARGEST};
+use super::amount::{Amount, mean_weight};
+use super::curve::{Curve, LARGEST};
+use super::products::ProductCost;
+use super::rows::Rows;
 use super::work::{KernelWork, Work};
 use breakeven_ir::plan::Class;
 use serde::{Deserialize, Serialize};
@@ -44,59 +47,41 @@ pub struct Costs {
     pub memory: Curve,
     /// Bytes that a kernel reads with steps between them.
     pub strided: Curve,
-    /// Operations of a map, each counted by its weight.
+    /// Operations of a map that are nothing but additions and products.
     pub compute: Curve,
+    /// Operations of a map most of which are dear, each counted by its weight: a kernel may also pay for each operation,
+    /// whatever it weighs.
+    pub heavy: Curve,
     /// The weight of each op; an addition is 1.
     pub weights: BTreeMap<String, f64>,
-    /// The weight of a reduction's step beyond the first, by the length of a row: short rows have dear ends.
-    pub step_weights: Curve,
-    /// The share of what comes before a reduction that is computed again in each further pass over the rows.
-    pub again: f64,
+    /// As [`Costs::compute`], within a reduction or scan of rows: the kernels of rows and those of maps are different
+    /// programs.
+    pub row_compute: Rows,
+    /// As [`Costs::heavy`] there.
+    pub row_heavy: Rows,
+    /// The weight of each op there; an addition is 1.
+    pub row_weights: BTreeMap<String, f64>,
+    /// How well the passes over a row and computing overlap, as [`Costs::overlap`].
+    pub row_overlap: f64,
+    /// How often what comes before a reduction is computed for each further pass over the rows, by their length; 1 more
+    /// than that.
+    pub again: Curve,
     /// Points that are summed along memory, by the length of a row.
-    pub reduce: Family,
+    pub reduce: Rows,
+    /// Points that are reduced twice and written.
+    pub passes: Rows,
     /// Points that are summed to one number.
     pub total: Curve,
     /// Points that are summed across memory's rows.
     pub columns: Curve,
     /// Points that are scanned, by the length of a row.
-    pub scan: Family,
+    pub scan: Rows,
     /// Matrix products.
     pub products: Vec<ProductCost>,
     /// How well memory and computing overlap: 1 not at all, large perfectly.
     pub overlap: f64,
     /// What whole expressions took against what all that says.
     pub adjust: Adjust,
-}
-
-/// What a matrix product was measured to take.
-///
-/// ```
-/// let cost = breakeven::cost::ProductCost { shape: [1.0, 64.0, 64.0, 64.0], ns: 5000.0 };
-/// assert_eq!(cost.flops(), 2.0 * 64.0 * 64.0 * 64.0);
-/// ```
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProductCost {
-    /// Batches, rows, columns, summed extent.
-    pub shape: [f64; 4],
-    /// Its time.
-    pub ns: f64,
-}
-
-impl ProductCost {
-    /// Its operations.
-    pub fn flops(&self) -> f64 {
-        2.0 * self.shape.iter().product::<f64>()
-    }
-
-    fn is_cube(&self) -> bool {
-        let [batch, m, n, k] = self.shape;
-        batch == 1.0 && m == n && n == k
-    }
-
-    fn ln_op_ns(&self) -> f64 {
-        (self.ns / self.flops()).ln()
-    }
 }
 
 /// The predicted time of a batch, in its parts.
@@ -143,6 +128,11 @@ impl Prediction {
     }
 }
 
+/// How often points are reduced in [`Costs::passes`], before they are written.
+pub(crate) const PASSES: f64 = 2.0;
+/// Operations for each point between those passes.
+pub(crate) const PASS_OPS: f64 = 3.0;
+
 /// Nanoseconds a byte, where nothing was measured: about 10 GB/s.
 const ASSUMED_BYTE_NS: f64 = 0.1;
 /// Nanoseconds of an operation, where nothing was measured.
@@ -170,13 +160,18 @@ impl Default for Costs {
             memory: Curve::default(),
             strided: Curve::default(),
             compute: Curve::default(),
+            heavy: Curve::default(),
             weights: BTreeMap::new(),
-            step_weights: Curve::default(),
-            again: 0.0,
-            reduce: Family::default(),
+            row_compute: Rows::default(),
+            row_heavy: Rows::default(),
+            row_weights: BTreeMap::new(),
+            row_overlap: 2.0,
+            again: Curve::default(),
+            reduce: Rows::default(),
+            passes: Rows::default(),
             total: Curve::default(),
             columns: Curve::default(),
-            scan: Family::default(),
+            scan: Rows::default(),
             products: Vec::new(),
             overlap: 2.0,
             adjust: Adjust::default(),
@@ -210,10 +205,12 @@ impl Costs {
     /// assert_eq!(costs.times(16.0).fixed_ns, 1600.0);
     /// ```
     pub fn times(mut self, factor: f64) -> Costs {
-        let curves = [&mut self.upload, &mut self.readback, &mut self.memory, &mut self.strided, &mut self.compute];
+        let curves = [&mut self.upload, &mut self.readback, &mut self.memory, &mut self.strided];
         curves.into_iter().for_each(|curve| curve.scale(factor));
-        [&mut self.total, &mut self.columns].into_iter().for_each(|curve| curve.scale(factor));
-        [&mut self.reduce, &mut self.scan].into_iter().for_each(|family| family.scale(factor));
+        let curves = [&mut self.compute, &mut self.heavy, &mut self.total, &mut self.columns];
+        curves.into_iter().for_each(|curve| curve.scale(factor));
+        let rows = [&mut self.reduce, &mut self.passes, &mut self.scan, &mut self.row_compute, &mut self.row_heavy];
+        rows.into_iter().for_each(|rows| rows.scale(factor));
         self.products.iter_mut().for_each(|product| product.ns *= factor);
         [&mut self.fixed_ns, &mut self.submit_ns, &mut self.kernel_ns, &mut self.task_ns]
             .into_iter()
@@ -238,43 +235,88 @@ impl Costs {
         self.adjust.factor(kernel).powf(1.0 - near) * self.by_curves_ns(kernel)
     }
 
-    /// How near a product's shape is to one that was measured: 1 if it is that one.
-    fn nearness(&self, shape: &[f64; 4]) -> f64 {
-        let apart = |(a, b): (&f64, &f64)| (a.max(1.0) / b.max(1.0)).ln().powi(2);
-        let distance = |known: &ProductCost| shape.iter().zip(&known.shape).map(apart).sum::<f64>();
-        (-self.products.iter().map(distance).fold(f64::INFINITY, f64::min)).exp()
-    }
-
     fn by_curves_ns(&self, kernel: &KernelWork) -> f64 {
-        let weighted: f64 =
-            kernel.ops.iter().map(|(op, count)| count * self.weight(op.row().name, op.row().cost)).sum();
         let points = kernel.points;
         let elements = 4.0 * points;
         match kernel.class {
-            Class::Map => self.both(self.moved_ns(kernel), self.computed_ns(weighted)),
+            Class::Map => self.both(self.moved_ns(kernel), self.computed_ns(self.amount(kernel))),
             Class::Reduce => {
-                let steps = (kernel.steps - points).max(0.0) * self.step_weights.near(kernel.row).unwrap_or(1.0);
-                let base = match (kernel.along, kernel.row >= points) {
-                    (false, _) => self.columns.at(points),
-                    (true, true) => self.total.at(points),
-                    (true, false) => None,
-                };
-                let rows = || self.reduce.at(kernel.row, points);
-                let base = base.or_else(rows).unwrap_or_else(|| self.memory_ns(elements));
-                let passes = (kernel.steps / points.max(1.0)).max(1.0);
-                let weighted = weighted * (1.0 + self.again * (passes - 1.0));
-                self.both(base + self.beyond_ns(kernel, elements), self.computed_ns(weighted + steps))
+                let moved = if passes(kernel) > 1.0 && !self.passes.is_empty() { 2.0 * elements } else { elements };
+                let base = self.reduced_ns(kernel) + self.beyond_ns(kernel, moved);
+                self.with_rows(kernel, base)
             }
             Class::Scan => {
-                let assumed = || self.computed_ns(ASSUMED_SCAN * points);
+                let assumed = || self.computed_ns(Amount::light(ASSUMED_SCAN * points));
                 let base = self.scan.at(kernel.row, points).unwrap_or_else(assumed);
-                self.both(base + self.beyond_ns(kernel, 2.0 * elements), self.computed_ns(weighted))
+                self.with_rows(kernel, base + self.beyond_ns(kernel, 2.0 * elements))
             }
             Class::Contract => {
                 let product = kernel.product.map_or(0.0, |shape| self.product_ns(shape));
                 // The result is written by the product; what is around it moves the rest.
-                product + self.both(self.beyond_ns(kernel, elements), self.computed_ns(weighted))
+                product + self.both(self.beyond_ns(kernel, elements), self.computed_ns(self.amount(kernel)))
             }
+        }
+    }
+
+    /// The passes over the rows of a reduction, and nothing else.
+    fn reduced_ns(&self, kernel: &KernelWork) -> f64 {
+        let points = kernel.points;
+        let rows = || self.reduce.at(kernel.row, points).unwrap_or_else(|| self.memory_ns(4.0 * points));
+        let first = match (kernel.along, kernel.row >= points) {
+            (false, _) => self.columns.at(points).unwrap_or_else(rows),
+            (true, true) => self.total.at(points).unwrap_or_else(rows),
+            (true, false) => rows(),
+        };
+        let further = passes(kernel) - 1.0;
+        if further < 0.01 {
+            return first;
+        }
+        let beyond = match self.passes.at(kernel.row, points) {
+            Some(all) => (all - rows()).max(0.0) / (PASSES - 1.0),
+            None => self.computed_ns(Amount::light(points)),
+        };
+        first + further * beyond
+    }
+
+    /// The operations of a map.
+    fn amount(&self, kernel: &KernelWork) -> Amount {
+        let mut all = Amount::default();
+        for (op, count) in &kernel.ops {
+            all.count += count;
+            all.weight += count * self.weight(op.row().name, op.row().cost);
+        }
+        all
+    }
+
+    /// The operations of a kernel over rows, beyond those of the passes that were measured.
+    fn row_amount(&self, kernel: &KernelWork) -> Amount {
+        let mut all = Amount::default();
+        for (op, count) in &kernel.ops {
+            all.count += count;
+            all.weight += count * self.row_weight(op.row().name, op.row().cost);
+        }
+        let further = passes(kernel) - 1.0;
+        let measured = if self.passes.is_empty() { 0.0 } else { PASS_OPS / (PASSES - 1.0) * further * kernel.points };
+        let times = 1.0 + further * self.again(kernel.row);
+        Amount { count: (all.count - measured).max(0.0) * times, weight: (all.weight - measured).max(0.0) * times }
+    }
+
+    /// The share of what comes before a reduction that is computed again in each further pass over the rows.
+    pub(crate) fn again(&self, row: f64) -> f64 {
+        self.again.near(row).map_or(0.0, |times| times - 1.0)
+    }
+
+    fn with_rows(&self, kernel: &KernelWork, base: f64) -> f64 {
+        overlapped(self.row_overlap, base, self.row_computed_ns(kernel.row, self.row_amount(kernel)))
+    }
+
+    /// Operations in a kernel over rows of this length.
+    pub(crate) fn row_computed_ns(&self, row: f64, amount: Amount) -> f64 {
+        match self.row_compute.at(row, amount.weight) {
+            Some(light) => amount.ns(light, self.row_heavy.at(row, amount.weight), || {
+                mean_weight(|op| self.row_weight(op.row().name, op.row().cost))
+            }),
+            None => self.computed_ns(amount),
         }
     }
 
@@ -298,9 +340,14 @@ impl Costs {
         self.memory.at(bytes).unwrap_or(ASSUMED_BYTE_NS * bytes)
     }
 
-    /// Operations by weight.
-    pub(crate) fn computed_ns(&self, weighted: f64) -> f64 {
-        self.compute.at(weighted).unwrap_or(ASSUMED_OP_NS * weighted)
+    /// Operations of a map.
+    pub(crate) fn computed_ns(&self, amount: Amount) -> f64 {
+        let light = self.compute.at(amount.weight).unwrap_or(ASSUMED_OP_NS * amount.weight);
+        amount.ns(light, self.heavy.at(amount.weight), || mean_weight(|op| self.weight(op.row().name, op.row().cost)))
+    }
+
+    pub(crate) fn row_weight(&self, name: &str, assumed: u32) -> f64 {
+        self.row_weights.get(name).copied().unwrap_or_else(|| self.weight(name, assumed))
     }
 
     pub(crate) fn weight(&self, name: &str, assumed: u32) -> f64 {
@@ -309,57 +356,7 @@ impl Costs {
 
     /// Two things at once.
     pub(crate) fn both(&self, a: f64, b: f64) -> f64 {
-        let (long, short) = if a > b { (a, b) } else { (b, a) };
-        if long <= 0.0 { 0.0 } else { long * (1.0 + (short / long).powf(self.overlap)).powf(1.0 / self.overlap) }
-    }
-
-    /// A matrix product: as fast as a cube of as many operations, and as much slower as others of about its shape are.
-    fn product_ns(&self, shape: [f64; 4]) -> f64 {
-        let flops = 2.0 * shape.iter().product::<f64>();
-        if flops <= 0.0 {
-            return 0.0;
-        }
-        // Beyond all that was measured the speed is as at its end: from afar everything is about as near as the nearest.
-        let ends = |at: usize| {
-            let extents = self.products.iter().map(|known| known.shape[at]);
-            extents.fold((f64::INFINITY, 1.0f64), |(least, most), extent| (least.min(extent), most.max(extent)))
-        };
-        let (mut weights, mut logs, asked) = (0.0, 0.0, shape);
-        let mut shape = shape;
-        for (at, extent) in shape.iter_mut().enumerate() {
-            let (least, most) = ends(at);
-            *extent = extent.clamp(least.min(most), most);
-        }
-        for known in &self.products {
-            let apart = |(a, b): (&f64, &f64)| (a.max(1.0) / b.max(1.0)).ln().powi(2);
-            // Whole vectors of columns or not is a matter of its own where there are few of them.
-            let uneven = |columns: f64| columns % 16.0 != 0.0;
-            let other = if uneven(asked[2]) == uneven(known.shape[2]) { 0.0 } else { (64.0 / asked[2]).min(1.0) };
-            let distance: f64 = shape.iter().zip(&known.shape).map(apart).sum::<f64>() + other;
-            let weight = 1.0 / (distance * distance + 1e-6);
-            weights += weight;
-            logs += weight * (known.ln_op_ns() - self.cube_ln_op_ns(known.flops()));
-        }
-        if weights > 0.0 {
-            flops * (logs / weights + self.cube_ln_op_ns(2.0 * shape.iter().product::<f64>())).exp()
-        } else {
-            self.computed_ns(flops / 2.0)
-        }
-    }
-
-    /// The logarithm of what an operation takes in cubes of so many: between those that were measured.
-    fn cube_ln_op_ns(&self, flops: f64) -> f64 {
-        let cubes = || self.products.iter().filter(|known| known.is_cube());
-        let below = cubes().filter(|known| known.flops() <= flops).max_by(|a, b| a.flops().total_cmp(&b.flops()));
-        let above = cubes().filter(|known| known.flops() >= flops).min_by(|a, b| a.flops().total_cmp(&b.flops()));
-        match (below, above) {
-            (Some(below), Some(above)) if above.flops() > below.flops() => {
-                let share = (flops / below.flops()).ln() / (above.flops() / below.flops()).ln();
-                below.ln_op_ns() * (1.0 - share) + above.ln_op_ns() * share
-            }
-            (Some(end), _) | (None, Some(end)) => end.ln_op_ns(),
-            (None, None) => 0.0,
-        }
+        overlapped(self.overlap, a, b)
     }
 
     /// Is enough known to compare it with others? What was not measured would look as if it cost next to nothing.
@@ -374,7 +371,7 @@ impl Costs {
         let factor = SLOWEST * f64::from(slowed.max(1));
         let common = Costs::default();
         self.memory_ns(BIG) <= factor * common.memory_ns(BIG)
-            && self.computed_ns(BIG) <= factor * common.computed_ns(BIG)
+            && self.computed_ns(Amount::light(BIG)) <= factor * common.computed_ns(Amount::light(BIG))
     }
 
     /// As it was read from a file: nothing negative, nothing that is no number.
@@ -385,22 +382,35 @@ impl Costs {
             &self.memory,
             &self.strided,
             &self.compute,
+            &self.heavy,
             &self.columns,
             &self.total,
-            &self.step_weights,
+            &self.again,
         ];
         let fine = |ns: &f64| (0.0..=LARGEST).contains(ns);
         let extent = |n: &f64| (1.0..=LARGEST).contains(n);
         let product = |cost: &ProductCost| fine(&cost.ns) && cost.ns > 0.0 && cost.shape.iter().all(extent);
+        let rows = [&self.reduce, &self.passes, &self.scan, &self.row_compute, &self.row_heavy];
         curves.into_iter().all(Curve::is_sound)
-            && self.reduce.is_sound()
-            && self.scan.is_sound()
-            && [self.fixed_ns, self.submit_ns, self.kernel_ns, self.task_ns, self.again].iter().all(fine)
-            && self.weights.values().all(fine)
+            && rows.into_iter().all(Rows::is_sound)
+            && [self.fixed_ns, self.submit_ns, self.kernel_ns, self.task_ns].iter().all(fine)
+            && self.weights.values().chain(self.row_weights.values()).all(fine)
+            && self.again.points().iter().all(|(_, times)| *times >= 1.0)
             && self.products.iter().all(product)
-            && (1.0..=64.0).contains(&self.overlap)
+            && [self.overlap, self.row_overlap].iter().all(|overlap| (1.0..=64.0).contains(overlap))
             && self.adjust.is_sound()
     }
+}
+
+/// Two things at once, which overlap not at all with 1 and perfectly with a large number.
+pub(crate) fn overlapped(overlap: f64, a: f64, b: f64) -> f64 {
+    let (long, short) = if a > b { (a, b) } else { (b, a) };
+    if long <= 0.0 { 0.0 } else { long * (1.0 + (short / long).powf(overlap)).powf(1.0 / overlap) }
+}
+
+/// How often the points of a kernel are reduced.
+fn passes(kernel: &KernelWork) -> f64 {
+    (kernel.steps / kernel.points.max(1.0)).max(1.0)
 }
 
 #[cfg(test)]

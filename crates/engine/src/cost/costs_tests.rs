@@ -202,7 +202,7 @@ fn what_comes_after_a_product_is_on_top() {
 fn reductions_take_the_curve_of_their_rows() {
     let each = |ns: f64| Curve::new(vec![(1.0, ns)]);
     let mut costs = Costs { total: each(2.0), columns: each(9.0), ..plain() };
-    *costs.reduce.curve(40.0) = each(5.0);
+    *costs.reduce.curve(40) = each(5.0);
     let x = input(&[30, 40]);
     let ns = |output: Tensor| costs.predict(&work(&output), 0).kernels_ns;
     // The results that it writes are beyond what a pure sum of all its points moves.
@@ -217,8 +217,8 @@ fn a_curve_that_falls_makes_no_nonsense() {
     let memory = Curve::new(vec![(1000.0, 10_000.0), (100_000.0, 100.0)]);
     for overlap in [1.0, 1.25, 1.5, 2.0, 3.0] {
         let mut costs = Costs { memory: memory.clone(), overlap, ..plain() };
-        *costs.reduce.curve(70.0) = Curve::new(vec![(4200.0, 1.0)]);
-        *costs.scan.curve(70.0) = Curve::new(vec![(4200.0, 1.0)]);
+        *costs.reduce.curve(70) = Curve::new(vec![(4200.0, 1.0)]);
+        *costs.scan.curve(70) = Curve::new(vec![(4200.0, 1.0)]);
         for work in every_class() {
             for kernel in &work.kernels {
                 let ns = costs.kernel_ns(kernel);
@@ -248,13 +248,14 @@ fn what_was_learned_is_multiplied() {
 #[test]
 fn costs_that_make_no_sense_are_not_sound() {
     let curve = |text: &str| serde_json::from_str::<Curve>(text).unwrap();
-    let broken: [fn(&mut Costs); 9] = [
+    let broken: [fn(&mut Costs); 10] = [
         |costs| costs.fixed_ns = -1.0,
         |costs| costs.kernel_ns = f64::NAN,
         |costs| costs.task_ns = f64::INFINITY,
-        |costs| costs.again = -0.5,
+        |costs| costs.again = Curve::new(vec![(8.0, 0.5)]),
         |costs| costs.overlap = 0.5,
         |costs| costs.overlap = f64::NAN,
+        |costs| costs.row_overlap = 0.5,
         |costs| costs.weights.extend([("exp".into(), -1.0)]),
         |costs| costs.products.push(ProductCost { shape: [1.0, 0.0, 1.0, 1.0], ns: 5.0 }),
         |costs| costs.products.push(ProductCost { shape: [1.0; 4], ns: 0.0 }),
@@ -265,7 +266,7 @@ fn costs_that_make_no_sense_are_not_sound() {
         break_it(&mut costs);
         assert!(!costs.is_sound(), "number {number}");
     }
-    let curves: [fn(&mut Costs) -> &mut Curve; 9] = [
+    let curves: [fn(&mut Costs) -> &mut Curve; 11] = [
         |costs| &mut costs.upload,
         |costs| &mut costs.readback,
         |costs| &mut costs.memory,
@@ -273,8 +274,10 @@ fn costs_that_make_no_sense_are_not_sound() {
         |costs| &mut costs.compute,
         |costs| &mut costs.total,
         |costs| &mut costs.columns,
-        |costs| &mut costs.step_weights,
-        |costs| costs.scan.curve(8.0),
+        |costs| &mut costs.again,
+        |costs| costs.scan.curve(8),
+        |costs| costs.passes.curve(8),
+        |costs| costs.row_compute.curve(8),
     ];
     for (number, part) in curves.iter().enumerate() {
         let mut costs = plain();
@@ -287,7 +290,7 @@ proptest! {
     /// Whatever was measured, as long as it is a number: predictions are numbers, too.
     #[test]
     fn predictions_are_finite(
-        curves in prop::collection::vec(prop::collection::vec((1.0f64..1e9, 1e-2f64..1e12), 0..4), 9),
+        curves in prop::collection::vec(prop::collection::vec((1.0f64..1e9, 1e-2f64..1e12), 0..4), 11),
         (fixed_ns, again, overlap) in (0.0f64..1e9, 0.0f64..1.0, 1.0f64..64.0),
         products in prop::collection::vec(((1.0f64..9.0, 1.0f64..999.0, 1.0f64..999.0, 1.0f64..999.0), 1e-2f64..1e12), 0..4),
     ) {
@@ -296,13 +299,17 @@ proptest! {
         let products =
             products.into_iter().map(|((a, b, c, d), ns)| ProductCost { shape: [a, b, c, d], ns }).collect();
         let mut costs = Costs {
-            fixed_ns, again, overlap, products,
+            fixed_ns, overlap, products,
+            row_overlap: overlap,
+            again: Curve::new(vec![(60.0, 1.0 + again)]),
             upload: next(), readback: next(), memory: next(), strided: next(), compute: next(),
             total: next(), columns: next(),
             ..Costs::default()
         };
-        *costs.reduce.curve(8.0) = next();
-        *costs.scan.curve(64.0) = next();
+        *costs.reduce.curve(8) = next();
+        *costs.scan.curve(64) = next();
+        *costs.passes.curve(64) = next();
+        *costs.row_compute.curve(64) = next();
         prop_assert!(costs.is_sound());
         for work in every_class() {
             let p = costs.predict_many(&work, 3);

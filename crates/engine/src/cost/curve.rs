@@ -119,12 +119,20 @@ impl Family {
         &mut self.curves[at].1
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.curves.iter().all(|(_, curve)| curve.is_empty())
+    }
+
     pub(crate) fn scale(&mut self, factor: f64) {
         self.curves.iter_mut().for_each(|(_, curve)| curve.scale(factor));
     }
 
     /// The time of a size at a value; `None` if nothing was measured.
     pub fn at(&self, value: f64, size: f64) -> Option<f64> {
+        if size <= 0.0 {
+            // Nothing has no logarithm.
+            return (!self.is_empty()).then_some(0.0);
+        }
         let above = self.curves.partition_point(|(other, _)| *other < value);
         // A measurement that failed leaves a value without a curve: the next one that has one counts.
         let ns = |(value, curve): &(f64, Curve)| Some((*value, curve.at(size)?));

@@ -36,6 +36,8 @@ fn nothing_measured_says_nothing() {
     assert_eq!((Curve::default().at(1.0), Curve::default().near(1.0)), (None, None));
     assert!(Curve::default().is_empty() && Curve::default().is_sound());
     assert_eq!(Family::default().at(1.0, 1.0), None);
+    assert_eq!(Family::default().at(1.0, 0.0), None);
+    assert_eq!(family(&[(8.0, 1.0), (64.0, 2.0)]).at(20.0, 0.0), Some(0.0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A device that was made up, with every cost known: from the times of its probes the same costs come back.
 
-use super::super::{Curve, probes};
+use super::super::{Curve, Rows, probes};
 use super::*;
 use breakeven_ir::plan::Class;
 use breakeven_ir::{Op, Tensor};
@@ -10,12 +10,17 @@ fn each(ns: f64) -> Curve {
 }
 
 const SIZES: [usize; 5] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18];
-const ROWS: [usize; 3] = [8, 64, 1024];
+const ROWS: [usize; 4] = [8, 67, 256, WEIGHED_ROW];
+const AGAIN: [usize; 2] = [16, 1024];
 const SHAPES: [[usize; 4]; 4] = [[1, 64, 64, 64], [1, 256, 256, 256], [16, 30, 20, 50], [1, 8, 300, 90]];
 const SAMPLES: std::ops::Range<u64> = 0..160;
 
 /// A device behind a bus.
 fn made_up() -> Costs {
+    of_lanes(DEVICE_LANES)
+}
+
+fn of_lanes(lanes: usize) -> Costs {
     let mut costs = Costs {
         fixed_ns: 100e3,
         kernel_ns: 7e3,
@@ -25,16 +30,26 @@ fn made_up() -> Costs {
         memory: each(0.02),
         strided: each(0.15),
         compute: each(0.03),
-        step_weights: Curve::new(vec![(8.0, 5.0), (64.0, 3.0), (1024.0, 2.0)]),
-        again: 0.25,
+        again: Curve::new(AGAIN.map(|row| (row as f64, 1.25)).to_vec()),
         total: each(0.11),
         columns: each(0.19),
         overlap: 2.0,
+        row_overlap: 3.0,
+        reduce: Rows::new(lanes),
+        passes: Rows::new(lanes),
+        scan: Rows::new(lanes),
+        row_compute: Rows::new(lanes),
+        row_heavy: Rows::new(lanes),
+        heavy: each(0.03),
         ..Costs::default()
     };
-    for (row, ns) in ROWS.into_iter().zip([0.5, 0.2, 0.14]) {
-        *costs.reduce.curve(row as f64) = each(ns);
-        *costs.scan.curve(row as f64) = each(4.0 * ns);
+    for (row, ns) in ROWS.into_iter().zip([0.5, 0.9, 0.2, 0.14]) {
+        *costs.reduce.curve(row) = each(ns);
+        *costs.passes.curve(row) = each(2.5 * ns);
+        *costs.scan.curve(row) = each(4.0 * ns);
+        *costs.row_compute.curve(row) = each(ns / 3.0);
+        // Dear operations suffer less from short rows; in long ones each costs what it weighs.
+        *costs.row_heavy.curve(row) = each((0.14 + (ns - 0.14) / 8.0) / 3.0);
     }
     for (shape, speed) in SHAPES.into_iter().zip([20.0, 90.0, 40.0, 30.0]) {
         let mut product = ProductCost { shape: shape.map(size), ns: 0.0 };
@@ -43,6 +58,7 @@ fn made_up() -> Costs {
     }
     for (op, weight) in [("exp", 9.0), ("tanh", 14.5), ("div", 2.5)] {
         costs.weights.insert(op.into(), weight);
+        costs.row_weights.insert(op.into(), 2.0 * weight);
     }
     costs
 }
@@ -50,7 +66,8 @@ fn made_up() -> Costs {
 /// As [`made_up`], without a bus and with little to pay for a batch.
 fn processor() -> Costs {
     let none = Curve::default();
-    Costs { fixed_ns: 300.0, kernel_ns: 500.0, task_ns: 25.0, upload: none.clone(), readback: none, ..made_up() }
+    let costs = of_lanes(CPU_LANES);
+    Costs { fixed_ns: 300.0, kernel_ns: 500.0, task_ns: 25.0, upload: none.clone(), readback: none, ..costs }
 }
 
 fn steps(is_device: bool) -> Vec<Step> {
@@ -61,11 +78,15 @@ fn steps(is_device: bool) -> Vec<Step> {
     steps.extend(SIZES.iter().flat_map(|n| [Step::Memory(*n), Step::Compute(*n), Step::Total(*n)]));
     steps.extend(SIZES.iter().flat_map(|n| [Step::Strided(*n), Step::Columns(*n), Step::Overlap(*n)]));
     let rows = || ROWS.iter().flat_map(|row| SIZES.iter().filter(|n| *n >= row).map(|n| (*n, *row)));
-    steps.extend(rows().flat_map(|(n, row)| [Step::Reduce(n, row), Step::Scan(n, row)]));
-    steps.extend(ROWS.map(Step::Steps));
-    steps.push(Step::Again);
+    steps.extend(rows().flat_map(|(n, row)| {
+        let computed = [Step::RowCompute(n, row), Step::RowHeavy(n, row)];
+        [Step::Reduce(n, row), Step::Scan(n, row), Step::Passes(n, row)].into_iter().chain(computed)
+    }));
+    steps.extend(SIZES.map(Step::Heavy));
+    steps.extend(SIZES.map(Step::RowOverlap));
+    steps.extend(AGAIN.map(Step::Again));
     steps.extend(SHAPES.map(Step::Product));
-    steps.extend([Op::Exp, Op::Tanh, Op::Div].map(Step::Weight));
+    steps.extend([Op::Exp, Op::Tanh, Op::Div].into_iter().flat_map(|op| [Step::Weight(op), Step::RowWeight(op)]));
     steps.extend(SAMPLES.map(Step::Sample));
     steps
 }
@@ -89,10 +110,15 @@ fn took(costs: &Costs, step: Step, is_device: bool) -> Took {
         Step::Strided(n) => probes::strided(n),
         Step::Columns(n) => probes::columns(n),
         Step::Total(n) => probes::reduce(n, n),
-        Step::Steps(row) => probes::passes(n, row, 0),
-        Step::Again => probes::passes(n, AGAIN_ROW, AGAIN_OPS),
+        Step::RowCompute(n, row) => probes::row_chain(n, row, COMPUTE_OPS),
+        Step::Heavy(n) => probes::heavy(n),
+        Step::RowHeavy(n, row) => probes::row_heavy(n, row),
+        Step::RowOverlap(n) => probes::row_chain(n, WEIGHED_ROW, OVERLAP_OPS),
+        Step::Passes(n, row) => probes::passes(n, row, 0),
+        Step::Again(row) => probes::passes(n, row, AGAIN_OPS),
         Step::Scan(n, row) => probes::scan(n, row),
         Step::Weight(op) => probes::op(op, n).map(|output| output.expect("it has a form over f32")),
+        Step::RowWeight(op) => probes::row_op(op, n, WEIGHED_ROW).map(|output| output.expect("it has a form over f32")),
         Step::Kernel => probes::two_kernels(KERNEL_ELEMENTS),
         Step::Sample(seed) => expression(seed, SAMPLE_ELEMENTS, false).map(|expression| expression.output),
         Step::Tasks(tasks) => {
@@ -143,20 +169,30 @@ fn check(truth: &Costs, is_device: bool) {
     assert_curve(0.05, "total", &found.total, &truth.total, 1.0);
     assert_curve(0.05, "columns", &found.columns, &truth.columns, 1.0);
     assert_eq!(found.overlap, truth.overlap);
-    for row in ROWS.map(|row| row as f64) {
+    assert_eq!(found.row_overlap, truth.row_overlap);
+    for row in ROWS {
         let mut truth = truth.clone();
-        assert_curve(0.05, &format!("rows of {row}"), found.reduce.curve(row), truth.reduce.curve(row), 1.0);
-        assert_curve(0.05, &format!("scans of {row}"), found.scan.curve(row), truth.scan.curve(row), 1.0);
-        let weights = [&found, &truth].map(|costs| costs.step_weights.at(row).unwrap());
-        assert_within(0.05, &format!("a step in rows of {row}"), weights[0], weights[1]);
+        let mut check = |what: &str, part: fn(&mut Costs) -> &mut Rows, unit: f64| {
+            let (found, truth) = (part(&mut found).curve(row), part(&mut truth).curve(row));
+            assert_curve(0.05, &format!("{what} of {row}"), found, truth, unit);
+        };
+        check("rows", |costs| &mut costs.reduce, 1.0);
+        check("passes over rows", |costs| &mut costs.passes, 1.0);
+        check("scans", |costs| &mut costs.scan, 1.0);
+        check("computing over rows", |costs| &mut costs.row_compute, 64.0);
     }
     for (op, weight) in &truth.weights {
         assert_within(0.05, op, found.weights[op], *weight);
+        assert_within(0.05, &format!("{op} over rows"), found.row_weights[op], truth.row_weights[op]);
     }
-    assert!((found.again - truth.again).abs() < 0.02, "again: {}", found.again);
+    for row in AGAIN.map(size) {
+        let again = [&found, truth].map(|costs| costs.again(row));
+        assert!((again[0] - again[1]).abs() < 0.02, "again in rows of {row}: {again:?}");
+    }
     assert_within(0.05, "a further kernel", found.kernel_ns, truth.kernel_ns);
     assert_within(0.05, "a further task", found.task_ns, truth.task_ns);
-    assert_eq!(found.products.len(), truth.products.len());
+    // Those of the samples come on top.
+    assert!(found.products.len() > truth.products.len());
     for (found, truth) in found.products.iter().zip(&truth.products) {
         assert_eq!(found.shape, truth.shape);
         assert_within(0.03, "a product", found.ns, truth.ns);
@@ -165,7 +201,10 @@ fn check(truth: &Costs, is_device: bool) {
     for seed in 1000..1060 {
         let work = work(&expression(seed, SAMPLE_ELEMENTS, false).unwrap().output);
         let (found, truth) = (found.predict(&work, 0).total_ns(), truth.predict(&work, 0).total_ns());
-        assert_within(0.1, &format!("expression {seed}"), found as f64, truth as f64);
+        // Between the few shapes of the truth's products more is known now, from the samples.
+        if work.kernels.iter().all(|kernel| kernel.product.is_none()) {
+            assert_within(0.1, &format!("expression {seed}"), found as f64, truth as f64);
+        }
     }
 }
 
@@ -181,7 +220,7 @@ fn the_costs_of_a_processor_come_back() {
 
 #[test]
 fn passes_that_compute_nothing_again_come_back() {
-    check(&Costs { again: 0.0, ..made_up() }, true);
+    check(&Costs { again: Curve::default(), ..made_up() }, true);
 }
 
 /// Transfers that cost something before the first byte: a batch that moves next to nothing pays that already.
@@ -232,7 +271,8 @@ fn whole_expressions_teach_what_probes_do_not_show() {
     let mut counts = (0, 0);
     for seed in 1000..1100 {
         let work = work(&expression(seed, SAMPLE_ELEMENTS, false).unwrap().output);
-        if work.kernels.len() > 1 || work.kernels[0].points < 2000.0 {
+        let [kernel] = &work.kernels[..] else { continue };
+        if kernel.product.is_some() || kernel.points < 2000.0 {
             continue;
         }
         let ratio = found.predict(&work, 0).total_ns() as f64 / truth.predict(&work, 0).total_ns() as f64;
@@ -245,6 +285,29 @@ fn whole_expressions_teach_what_probes_do_not_show() {
         }
     }
     assert!(counts.0 > 5 && counts.1 > 30, "{counts:?}");
+}
+
+/// As it was found on a machine that others use, too: four sizes in a row took twice what more of the same took.
+#[test]
+fn a_slow_moment_is_not_taken_for_a_slow_size() {
+    let truth = made_up();
+    let slowed = |step: Step| match step {
+        Step::Memory(n) if n < 1 << 18 => 20.0,
+        _ => 1.0,
+    };
+    let list: Vec<(Step, Took)> = steps(true)
+        .into_iter()
+        .map(|step| {
+            let took = took(&truth, step, true);
+            (step, Took { total_ns: took.total_ns * slowed(step), ..took })
+        })
+        .collect();
+    let found = derive(&list, true);
+    let whole = |costs: &Costs, n: usize| costs.predict(&work(&probes::memory(n).unwrap()), 0).total_ns() as f64;
+    for n in &SIZES[..4] {
+        let (found, truth, largest) = (whole(&found, *n), whole(&truth, *n), whole(&truth, 1 << 18));
+        assert!(truth < found && found < 1.05 * largest, "{n} elements: {found}, in truth {truth}; the most {largest}");
+    }
 }
 
 #[test]

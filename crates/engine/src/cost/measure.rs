@@ -4,7 +4,7 @@
 use super::costs::Costs;
 use super::derive::derive;
 use super::expressions::expression;
-use super::probes;
+use super::probes::{self, COMPUTE_OPS};
 use crate::error::Result;
 use breakeven_ir::{Op, Tensor};
 use std::ops::ControlFlow;
@@ -91,10 +91,15 @@ pub(crate) enum Step {
     Strided(usize),
     Columns(usize),
     Total(usize),
-    Steps(usize),
-    Again,
+    Heavy(usize),
+    RowCompute(usize, usize),
+    RowHeavy(usize, usize),
+    RowOverlap(usize),
+    Passes(usize, usize),
+    Again(usize),
     Scan(usize, usize),
     Weight(Op),
+    RowWeight(Op),
     Kernel,
     Tasks(usize),
     /// A whole expression, by its seed.
@@ -115,10 +120,15 @@ impl Step {
             Step::Strided(n) => format!("strided memory of {n} elements"),
             Step::Columns(n) => format!("sums of {n} elements by columns"),
             Step::Total(n) => format!("the sum of {n} elements"),
-            Step::Steps(row) => format!("further reductions of rows of {row}"),
-            Step::Again => "passes over rows".into(),
+            Step::RowCompute(n, row) => format!("computing over {n} elements by rows of {row}"),
+            Step::Heavy(n) => format!("dear operations over {n} elements"),
+            Step::RowHeavy(n, row) => format!("dear operations over {n} elements by rows of {row}"),
+            Step::RowOverlap(n) => format!("sums and computing over {n} elements"),
+            Step::Passes(n, row) => format!("several reductions of {n} elements by rows of {row}"),
+            Step::Again(row) => format!("passes over rows of {row}"),
             Step::Scan(n, row) => format!("scans of {n} elements by rows of {row}"),
             Step::Weight(op) => op.row().name.into(),
+            Step::RowWeight(op) => format!("{} over rows", op.row().name),
             Step::Kernel => "a further kernel".into(),
             Step::Tasks(tasks) => format!("{tasks} tasks"),
             Step::Sample(number) => format!("expression {number}"),
@@ -139,9 +149,9 @@ pub(crate) fn weighed(is_device: bool) -> usize {
 
 /// Elements of each of [`Step::Tasks`]' tasks.
 pub(crate) const TASK_ELEMENTS: usize = 256;
-/// The length of the rows of [`Step::Again`].
-pub(crate) const AGAIN_ROW: usize = 256;
-/// Operations of [`Step::Again`] and of [`Step::Overlap`] for each element.
+/// The length of the rows of [`Step::RowOverlap`] and [`Step::RowWeight`].
+pub(crate) const WEIGHED_ROW: usize = 4096;
+/// Operations of [`Step::Again`], and of [`Step::Overlap`] and [`Step::RowOverlap`], for each element.
 pub(crate) const AGAIN_OPS: usize = 32;
 pub(crate) const OVERLAP_OPS: usize = 8;
 /// Elements of [`Step::Sample`] at most.
@@ -174,6 +184,12 @@ const SHAPES: [[usize; 4]; 22] = [
     [1, 300, 410, 350],
 ];
 
+/// Lengths of rows: whole vectors and others, and the last one longer than what is reduced several times.
+const ROWS: [usize; 9] = [8, 9, 32, 67, 256, 259, 2048, 2051, 1 << 17];
+const LONG: usize = ROWS.len() - 1;
+/// The same for what is computed within them.
+const COMPUTED_ROWS: [usize; 6] = [8, 9, 256, 259, WEIGHED_ROW, WEIGHED_ROW + 3];
+
 /// Everything that is to be measured, the most telling first.
 fn steps(effort: Effort, is_device: bool) -> Vec<Step> {
     let sizes: &[u32] = match effort {
@@ -193,23 +209,35 @@ fn steps(effort: Effort, is_device: bool) -> Vec<Step> {
         Effort::Quick | Effort::Full => &[16, 32, 64, 128, 256, 384, 512, 768, 1024],
     };
     steps.extend(cubes.iter().map(|&n| Step::Product([1, n, n, n])));
-    let rows: &[usize] = if effort == Effort::Probe { &[1 << 12] } else { &[8, 64, 1024, 1 << 16] };
-    steps.extend(rows.iter().flat_map(|&row| sizes().filter(move |n| *n >= row).map(move |n| Step::Reduce(n, row))));
+    // Fewer sizes than of what has no rows: each goes with several lengths.
+    let row_sizes: &[u32] = match effort {
+        Effort::Probe => &[12, 18],
+        Effort::Quick => &[8, 14, 17, 20],
+        Effort::Full => &[8, 11, 14, 16, 18, 20, 22],
+    };
+    let of_rows = |rows: &'static [usize], step: fn(usize, usize) -> Step| {
+        let sizes = row_sizes.iter().map(|log| 1usize << log);
+        sizes.flat_map(move |n| rows.iter().filter(move |row| n >= **row).map(move |row| step(n, *row)))
+    };
     if effort == Effort::Probe {
+        steps.extend(of_rows(&[1 << 12], Step::Reduce));
         return steps;
     }
+    steps.extend(of_rows(&ROWS, Step::Reduce));
     steps.extend(SHAPES.map(Step::Product));
     steps.extend(sizes().map(Step::Total));
     steps.extend([16, 20].map(|log| Step::Overlap(1 << log)));
     steps.extend(sizes().flat_map(|n| [Step::Strided(n), Step::Columns(n)]));
-    // Rows that [`Step::Reduce`] has, too: what is beyond one reduction is the difference.
-    steps.extend([8, 64, 1024].map(Step::Steps));
-    steps.push(Step::Again);
-    let rows: &[usize] = &[16, 64, 1024, 1 << 18];
-    steps.extend(rows.iter().flat_map(|&row| sizes().filter(move |n| *n >= row).map(move |n| Step::Scan(n, row))));
+    steps.extend(of_rows(&ROWS[..LONG], Step::Passes));
+    steps.extend(sizes().map(Step::Heavy));
+    steps.extend([Step::RowCompute, Step::RowHeavy].into_iter().flat_map(|step| of_rows(&COMPUTED_ROWS, step)));
+    steps.extend([14, 19].map(|log| Step::RowOverlap(1 << log)));
+    steps.extend([16, 256, 4096].map(Step::Again));
+    steps.extend(of_rows(&ROWS, Step::Scan));
     let common = [Op::Exp, Op::Log, Op::Tanh, Op::Sigmoid, Op::Gelu, Op::Sin, Op::Sqrt, Op::Div, Op::Pow, Op::Erf];
     let ops = if effort == Effort::Full { Op::ALL } else { &common[..] };
     steps.extend(ops.iter().map(|op| Step::Weight(*op)));
+    steps.extend(common.map(Step::RowWeight));
     steps.extend([Step::Kernel, Step::Tasks(16), Step::Tasks(1024)]);
     steps.extend((0..if effort == Effort::Full { 160 } else { 60 }).map(Step::Sample));
     steps
@@ -233,7 +261,11 @@ pub(crate) struct Took {
 /// of the machine gets into no curve.
 pub(crate) fn measure(bench: &mut dyn Bench, effort: Effort, watch: &mut Watch<'_>) -> Result<(Costs, bool)> {
     let steps = steps(effort, bench.is_device());
-    let rounds = if effort == Effort::Probe { 1 } else { 2 };
+    let rounds = match effort {
+        Effort::Probe => 1,
+        Effort::Quick => 2,
+        Effort::Full => 3,
+    };
     let total = rounds * steps.len();
     bench.time_ns(&probes::nothing()?, effort)?;
     let submit_ns = bench.submit_ns(&probes::nothing()?)?;
@@ -268,18 +300,21 @@ pub(crate) fn measure(bench: &mut dyn Bench, effort: Effort, watch: &mut Watch<'
 const WRITTEN_EVERY: usize = 16;
 
 /// Is this the same thing with less to do?
-fn is_smaller(a: Step, b: Step) -> bool {
+pub(crate) fn is_smaller(a: Step, b: Step) -> bool {
     match (a, b) {
         (Step::Memory(a), Step::Memory(b))
         | (Step::Compute(a), Step::Compute(b))
+        | (Step::Heavy(a), Step::Heavy(b))
         | (Step::Upload(a), Step::Upload(b))
         | (Step::Readback(a), Step::Readback(b))
         | (Step::Total(a), Step::Total(b))
         | (Step::Strided(a), Step::Strided(b))
         | (Step::Columns(a), Step::Columns(b)) => a < b,
-        (Step::Reduce(a, row), Step::Reduce(b, other)) | (Step::Scan(a, row), Step::Scan(b, other)) => {
-            row == other && a < b
-        }
+        (Step::Reduce(a, row), Step::Reduce(b, other))
+        | (Step::Passes(a, row), Step::Passes(b, other))
+        | (Step::RowCompute(a, row), Step::RowCompute(b, other))
+        | (Step::RowHeavy(a, row), Step::RowHeavy(b, other))
+        | (Step::Scan(a, row), Step::Scan(b, other)) => row == other && a < b,
         (Step::Product(a), Step::Product(b)) => a.iter().zip(&b).all(|(a, b)| a <= b) && a != b,
         _ => false,
     }
@@ -303,10 +338,18 @@ fn take(bench: &mut dyn Bench, effort: Effort, step: Step) -> Result<Option<Took
         Step::Strided(n) => probes::strided(n)?,
         Step::Columns(n) => probes::columns(n)?,
         Step::Total(n) => probes::reduce(n, n)?,
-        Step::Steps(row) => probes::passes(weighed, row, 0)?,
-        Step::Again => probes::passes(weighed, AGAIN_ROW, AGAIN_OPS)?,
+        Step::RowCompute(n, row) => probes::row_chain(n, row, COMPUTE_OPS)?,
+        Step::Heavy(n) => probes::heavy(n)?,
+        Step::RowHeavy(n, row) => probes::row_heavy(n, row)?,
+        Step::RowOverlap(n) => probes::row_chain(n, WEIGHED_ROW, OVERLAP_OPS)?,
+        Step::Passes(n, row) => probes::passes(n, row, 0)?,
+        Step::Again(row) => probes::passes(weighed, row, AGAIN_OPS)?,
         Step::Scan(n, row) => probes::scan(n, row)?,
         Step::Weight(op) => match probes::op(op, weighed)? {
+            Some(output) => output,
+            None => return Ok(None),
+        },
+        Step::RowWeight(op) => match probes::row_op(op, weighed, WEIGHED_ROW)? {
             Some(output) => output,
             None => return Ok(None),
         },

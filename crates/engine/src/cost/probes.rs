@@ -51,11 +51,14 @@ pub(crate) fn compute(n: usize) -> Result<Tensor> {
 
 /// `n` elements with `ops` additions and products each, of which none can be left out.
 pub(crate) fn chain(n: usize, ops: usize) -> Result<Tensor> {
-    let x = data(&[n])?;
+    chained(&data(&[n])?, ops)
+}
+
+fn chained(x: &Tensor, ops: usize) -> Result<Tensor> {
     let mut y = x.clone();
     for step in 0..ops / 2 {
         y = (y * (0.5 + step as f32 / 256.0))?;
-        y = (y + &x)?;
+        y = (y + x)?;
     }
     Ok(y)
 }
@@ -66,23 +69,28 @@ pub(crate) const OP_AROUND: usize = 8;
 
 /// `n` elements with one op four times; `None` if it has no f32 form that says something.
 pub(crate) fn op(op: Op, n: usize) -> Result<Option<Tensor>> {
+    after_one_another(op, &data(&[n])?)
+}
+
+/// One op four times, each from the one before: processors compute what does not wait for each other in less time than
+/// what does, as the ops of most expressions do.
+fn after_one_another(op: Op, x: &Tensor) -> Result<Option<Tensor>> {
     let row = op.row();
     let floats = row.signatures[0].args.iter().all(|dtype| *dtype == breakeven_ir::DType::F32);
     if !floats || row.properties & (property::CASTS | property::COMPARES) != 0 || row.arity > 2 {
         return Ok(None);
     }
-    let x = data(&[n])?;
-    let mut sum: Option<Tensor> = None;
-    for time in 0..OP_TIMES {
-        // Never 1, which would be left out.
-        let y = (&x * (1.0 - (time + 1) as f32 / 16.0))?;
-        let y = if row.arity == 1 { Tensor::apply(op, &[&y])? } else { Tensor::apply(op, &[&y, &x])? };
-        sum = Some(match sum {
-            Some(sum) => (sum + y)?,
-            None => (y + 0.5)?,
-        });
+    let mut y = x.clone();
+    for _ in 0..OP_TIMES {
+        let next = if row.arity == 1 { Tensor::apply(op, &[&y])? } else { Tensor::apply(op, &[&y, x])? };
+        y = little_beside(next, x)?;
     }
-    Ok(sum)
+    Ok(Some(y))
+}
+
+/// A little beside the data, which keeps it where every op is defined.
+fn little_beside(y: Tensor, x: &Tensor) -> Result<Tensor> {
+    (y * (1.0 / 64.0))? + x
 }
 
 /// `n` elements summed by rows of `row`.
@@ -96,17 +104,42 @@ pub(crate) fn columns(n: usize) -> Result<Tensor> {
     data(&[side, side])?.sum(&[0], false)
 }
 
-/// `n` elements reduced three times, by rows of `row`, after so many operations on each element.
+/// Dear ops of [`heavy`], and how many operations it has for each element.
+pub(crate) const HEAVY: [Op; 5] = [Op::Exp, Op::Tanh, Op::Gelu, Op::Log, Op::Sin];
+pub(crate) const HEAVY_OPS: usize = 3 * HEAVY.len();
+
+/// `n` elements with several dear ops each.
+pub(crate) fn heavy(n: usize) -> Result<Tensor> {
+    several(&data(&[n])?)
+}
+
+/// As [`heavy`], summed by rows of `row`.
+pub(crate) fn row_heavy(n: usize, row: usize) -> Result<Tensor> {
+    several(&data(&[n.div_ceil(row), row])?)?.sum(&[1], false)
+}
+
+fn several(x: &Tensor) -> Result<Tensor> {
+    HEAVY.into_iter().try_fold(x.clone(), |y, op| little_beside(Tensor::apply(op, &[&y])?, x))
+}
+
+/// `n` elements summed by rows of `row`, after `ops` additions and products each.
+pub(crate) fn row_chain(n: usize, row: usize, ops: usize) -> Result<Tensor> {
+    chained(&data(&[n.div_ceil(row), row])?, ops)?.sum(&[1], false)
+}
+
+/// As [`op`], summed by rows of `row`.
+pub(crate) fn row_op(op: Op, n: usize, row: usize) -> Result<Option<Tensor>> {
+    let y = after_one_another(op, &data(&[n.div_ceil(row), row])?)?;
+    y.map(|y| y.sum(&[1], false)).transpose()
+}
+
+/// `n` elements reduced twice by rows of `row` and written, as softmax and layer_norm do it, after so many operations on each
+/// element.
 pub(crate) fn passes(n: usize, row: usize, ops: usize) -> Result<Tensor> {
-    let x = data(&[n.div_ceil(row), row])?;
-    let mut y = x.clone();
-    for step in 0..ops / 2 {
-        y = (y * (0.5 + step as f32 / 256.0))?;
-        y = (y + &x)?;
-    }
+    let y = chained(&data(&[n.div_ceil(row), row])?, ops)?;
     let total = y.sum(&[1], true)?;
     let rest = (&y - &total)?.max(&[1], true)?;
-    ((&y * &rest)? + total)?.sum(&[1], false)
+    (&y * &rest)? + total
 }
 
 /// `n` elements scanned by rows of `row`.

@@ -44,16 +44,26 @@ fn chains_have_as_many_operations_as_they_say() {
         assert_eq!(kernel.bytes, 8000.0);
     }
     assert_eq!(ops(&only(memory(1000)), Op::Add), (1.0, 0.0));
+    for kernel in [only(heavy(4096)), only(row_heavy(4096, 64))] {
+        assert_eq!(kernel.ops.iter().map(|(_, n)| n).sum::<f64>(), (HEAVY_OPS * 4096) as f64);
+        HEAVY.into_iter().for_each(|op| assert_eq!(ops(&kernel, op).0, 1.0, "{op:?}"));
+    }
 }
 
 #[test]
 fn reductions_have_as_many_passes_as_they_say() {
     for (count, around) in [(0, 3.0), (32, 35.0)] {
         let kernel = only(passes(4096, 64, count));
-        assert_eq!((kernel.steps, kernel.row, ops(&kernel, Op::Exp)), (3.0 * 4096.0, 64.0, (0.0, around)));
+        assert_eq!((kernel.steps, kernel.row, ops(&kernel, Op::Exp)), (2.0 * 4096.0, 64.0, (0.0, around)));
+        assert_eq!(kernel.bytes, 2.0 * 4.0 * 4096.0);
     }
     let kernel = only(reduce(4096, 64));
     assert_eq!((kernel.steps, kernel.row, kernel.along, kernel.ops.len()), (4096.0, 64.0, true, 0));
+    let kernel = only(row_chain(4096, 64, 32));
+    assert_eq!((kernel.steps, kernel.row, ops(&kernel, Op::Exp)), (4096.0, 64.0, (0.0, 32.0)));
+    let kernel = only(Ok(row_op(Op::Exp, 4096, 64).unwrap().unwrap()));
+    let each = (OP_TIMES as f64, OP_AROUND as f64);
+    assert_eq!((kernel.steps, kernel.row, ops(&kernel, Op::Exp)), (4096.0, 64.0, each));
     let kernel = only(columns(4096));
     assert_eq!((kernel.steps, kernel.along, kernel.ops.len()), (4096.0, false, 0));
     let kernel = only(scan(4096, 64));

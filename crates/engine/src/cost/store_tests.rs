@@ -43,7 +43,7 @@ fn key(name: &str) -> DeviceKey {
 fn costs(fixed_ns: f64) -> Costs {
     let mut costs = Costs { fixed_ns, memory: super::super::Curve::new(vec![(1e3, 50.0)]), ..Costs::default() };
     costs.weights.insert("exp".into(), 8.0);
-    costs.reduce.curve(64.0).put(1e4, 1e3);
+    costs.reduce.curve(64).put(1e4, 1e3);
     costs
 }
 
