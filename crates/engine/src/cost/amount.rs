@@ -2,8 +2,8 @@
 //! of all of them leaves.
 //!
 //! A kernel pays for each operation and for its weight, in a proportion that depends on how much an operation has to do at a
-//! time: over rows of 256 elements the CPU takes twice as long for an addition as over rows of 4,096, and for a sine a tenth
-//! longer.
+//! time: over rows of 256 elements the CPU takes twice as long for an addition as over rows of 4,096, and for a sine about as
+//! long as in a map.
 
 use super::probes::{HEAVY, HEAVY_OPS};
 use breakeven_ir::Op;

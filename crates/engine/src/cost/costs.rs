@@ -63,8 +63,8 @@ pub struct Costs {
     pub row_weights: BTreeMap<String, f64>,
     /// How well the passes over a row and computing overlap, as [`Costs::overlap`].
     pub row_overlap: f64,
-    /// How often what comes before a reduction is computed for each further pass over the rows, by their length; 1 more
-    /// than that.
+    /// One more than the share of what comes before a reduction that is computed again in each further pass over the rows,
+    /// by their length.
     pub again: Curve,
     /// Points that are summed along memory, by the length of a row.
     pub reduce: Rows,

@@ -287,11 +287,10 @@ fn heavy(costs: &mut Costs, took: &[(Step, Took)], rows: impl Fn() -> Rows) {
 /// How well memory and computing overlap, from kernels that need some of both: what fits them best together.
 fn overlap(costs: &mut Costs, took: &[(Step, Took)]) {
     let off = |p: f64| {
-        let with = Costs { overlap: p, ..Costs::default() };
         let each = took.iter().filter_map(|(step, took)| match step {
             Step::Overlap(n) => {
                 let computed = costs.computed_ns(Amount::light(size(*n * OVERLAP_OPS)));
-                let both = with.both(costs.memory_ns(2.0 * bytes(*n)), computed);
+                let both = overlapped(p, costs.memory_ns(2.0 * bytes(*n)), computed);
                 Some((both / kernel(costs, took.total_ns, bytes(*n), bytes(*n))).ln().abs())
             }
             _ => None,

@@ -70,6 +70,13 @@ fn processor() -> Costs {
     Costs { fixed_ns: 300.0, kernel_ns: 500.0, task_ns: 25.0, upload: none.clone(), readback: none, ..costs }
 }
 
+/// With products of one speed, whatever their shape: between few shapes that differ, the truth would say something else than
+/// when those of the samples are known as well.
+fn evenly_fast(mut costs: Costs) -> Costs {
+    costs.products.iter_mut().for_each(|product| product.ns = product.flops() / 40.0);
+    costs
+}
+
 fn steps(is_device: bool) -> Vec<Step> {
     let mut steps = vec![Step::Fixed, Step::Kernel, Step::Tasks(16), Step::Tasks(1024)];
     if is_device {
@@ -192,19 +199,22 @@ fn check(truth: &Costs, is_device: bool) {
     assert_within(0.05, "a further kernel", found.kernel_ns, truth.kernel_ns);
     assert_within(0.05, "a further task", found.task_ns, truth.task_ns);
     // Those of the samples come on top.
-    assert!(found.products.len() > truth.products.len());
+    let sampled = SAMPLES.filter(|seed| {
+        let work = work(&expression(*seed, SAMPLE_ELEMENTS, false).unwrap().output);
+        matches!(&work.kernels[..], [only] if only.product.is_some())
+    });
+    assert_eq!(found.products.len(), truth.products.len() + sampled.count());
     for (found, truth) in found.products.iter().zip(&truth.products) {
         assert_eq!(found.shape, truth.shape);
         assert_within(0.03, "a product", found.ns, truth.ns);
     }
     // Nothing was wrong, so nothing is to be adjusted.
+    let truth = &evenly_fast(truth.clone());
+    let found = derived(truth, is_device);
     for seed in 1000..1060 {
         let work = work(&expression(seed, SAMPLE_ELEMENTS, false).unwrap().output);
         let (found, truth) = (found.predict(&work, 0).total_ns(), truth.predict(&work, 0).total_ns());
-        // Between the few shapes of the truth's products more is known now, from the samples.
-        if work.kernels.iter().all(|kernel| kernel.product.is_none()) {
-            assert_within(0.1, &format!("expression {seed}"), found as f64, truth as f64);
-        }
+        assert_within(0.1, &format!("expression {seed}"), found as f64, truth as f64);
     }
 }
 
@@ -256,7 +266,7 @@ fn a_large_fixed_cost_is_not_taken_for_slow_kernels() {
 
 #[test]
 fn whole_expressions_teach_what_probes_do_not_show() {
-    let truth = processor();
+    let truth = evenly_fast(processor());
     let slow = |work: &Work| matches!(&work.kernels[..], [k] if k.class == Class::Reduce && k.steps > 1.01 * k.points);
     let mut list: Vec<(Step, Took)> = steps(false).into_iter().map(|step| (step, took(&truth, step, false))).collect();
     // Several passes take twice as long within an expression.
@@ -271,8 +281,7 @@ fn whole_expressions_teach_what_probes_do_not_show() {
     let mut counts = (0, 0);
     for seed in 1000..1100 {
         let work = work(&expression(seed, SAMPLE_ELEMENTS, false).unwrap().output);
-        let [kernel] = &work.kernels[..] else { continue };
-        if kernel.product.is_some() || kernel.points < 2000.0 {
+        if work.kernels.len() > 1 || work.kernels[0].points < 2000.0 {
             continue;
         }
         let ratio = found.predict(&work, 0).total_ns() as f64 / truth.predict(&work, 0).total_ns() as f64;
