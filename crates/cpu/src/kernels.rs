@@ -14,6 +14,7 @@ mod dot;
 #[cfg(target_arch = "x86_64")]
 mod lines;
 pub(crate) mod map;
+pub(crate) mod packed;
 pub(crate) mod reduce;
 mod rows;
 pub(crate) mod scan;

@@ -1,7 +1,8 @@
 //! Runs a contraction: operands in place or packed from their fused expressions, GEMM by row panels, and the fused end
 //! on each panel while it is in cache.
 
-use crate::kernels::contract::{Gemm, Matrix, Way, gemm, gemm_until, least_side};
+use crate::kernels::contract::{Gemm, Matrix, SMALL, Way, gemm, gemm_until};
+use crate::kernels::packed::Maker;
 use crate::level::Level;
 use crate::lower::Manner;
 use crate::program::TileProgram;
@@ -37,10 +38,12 @@ enum Operand {
 /// Each element is summed along k in the same order whatever the panel, so that their number does not change results: which
 /// kernel does it is decided for the whole product, and no panel is so narrow that GEMM would go in other steps.
 const PANEL: usize = 48;
+/// The same for products that are not packed.
+const SMALL_PANEL: usize = 16;
+/// With so many rows for each thread the rows are split, otherwise the columns if the product is the result.
+const ROWS: usize = 2 * PANEL;
 /// Columns of a panel at least, where the columns are split because there are few rows.
 const COLUMN_PANEL: usize = 64;
-/// Columns of a panel are halved from here on: 339-345 GFLOP/s at 2,048 against 334-338 with whole panels.
-const WIDE: usize = 1024;
 
 impl Product {
     pub(crate) fn new(plan: &Plan, contract: &Contract, level: Level) -> Product {
@@ -80,15 +83,19 @@ impl Product {
         let batches = self.batches();
         // Many small products: whole ones for each thread. Few large ones: their rows are split.
         let threads = run.team.pool.threads();
-        let column_panel = COLUMN_PANEL.max(least_side(self.level, self.m, self.k));
-        let columns = (self.n / column_panel).min(threads * self.n.div_ceil(WIDE));
-        let by_columns = self.m < 2 * PANEL || (self.end.is_none() && self.n >= self.m);
+        let multiply_adds = self.m * self.n * self.k;
+        let maker = Maker::of(self.level, multiply_adds);
+        let column_panel = COLUMN_PANEL.max(maker.least_side(self.m, self.k));
+        let columns = (self.n / column_panel).min(threads);
+        let few_rows = self.m < threads * ROWS;
+        let by_columns = self.m < 2 * PANEL || (self.end.is_none() && few_rows && self.n >= self.m);
         if run.team.parallel && batches < threads && by_columns && columns > 1 {
             // SAFETY: passed on.
             unsafe { self.run_columns(run, columns) };
             return;
         }
-        if batches >= 2 * threads || !run.team.parallel || self.m < 2 * PANEL {
+        let panel = if multiply_adds <= SMALL { SMALL_PANEL } else { PANEL };
+        if batches >= 2 * threads || !run.team.parallel || self.m < 2 * panel {
             run.team.over(batches, 1, |part| {
                 for batch in part {
                     if run.team.is_told() {
@@ -100,7 +107,7 @@ impl Product {
             });
             return;
         }
-        let panels = (self.m / PANEL.max(least_side(self.level, self.n, self.k))).clamp(1, threads);
+        let panels = (self.m / panel.max(maker.least_side(self.n, self.k))).clamp(1, threads);
         for batch in 0..batches {
             // SAFETY: passed on; panels write disjoint rows of the result.
             unsafe {
@@ -172,7 +179,7 @@ impl Product {
             let right = Matrix { base: right.base.offset(columns.start as isize * right.column), ..right };
             self.left.matrix(run, batch, &self.batch, first, rows, self.k, |left| {
                 let (m, n, k) = (rows, columns.len(), self.k);
-                let way = Way::of(self.m, self.n, k, &left, &right);
+                let way = Way::of(self.level, self.m, self.n, k, &left, &right);
                 let product = Gemm { m, n, k, left, right, dst, dst_row: self.n as isize, way };
                 match run.team.stop {
                     None => gemm(self.level, &product),

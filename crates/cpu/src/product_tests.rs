@@ -100,7 +100,10 @@ fn threads_change_no_bit_of_a_product_at_the_borders() -> Outcome {
     // Few rows, whose columns are split; few columns, whose rows are split; and neither.
     let sizes = [[1, 1100, 800], [2, 300, 601], [4, 128, 1025], [7, 520, 513], [16, 130, 700], [64, 129, 777]];
     let tall = [[300, 1, 901], [97, 2, 1300], [130, 40, 650], [130, 40, 512], [200, 64, 515], [96, 65, 600]];
-    for [m, n, k] in sizes.into_iter().chain(tall).chain([[150, 150, 533], [260, 96, 5]]) {
+    // Small ones, whose rows are split though nothing is packed; and wide ones, which are given to GEMM piece by piece.
+    let small = [[33, 40, 50], [64, 64, 64], [47, 65, 80]];
+    let wide = [[20, 1500, 230], [7, 1300, 601], [97, 711, 90], [200, 900, 40]];
+    for [m, n, k] in sizes.into_iter().chain(tall).chain(small).chain(wide).chain([[150, 150, 533], [260, 96, 5]]) {
         for form in 0..FORMS {
             is_the_same(&pools, form, m, n, k, &mut numbers)?;
         }

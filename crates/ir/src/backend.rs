@@ -126,7 +126,7 @@ pub const RESULT_ALIGN: usize = 64;
 
 /// The version of what kernels compute, on every device: raised when a change of planner, lanes, kernels or shaders may
 /// change a bit of any result. Results that were kept on disk are believed only under the same one.
-pub const KERNEL_VERSION: u32 = 5;
+pub const KERNEL_VERSION: u32 = 6;
 
 /// A plan made ready for one device. Running it allocates nothing but what [`Prepared::run`]'s caller gives it.
 ///

@@ -1,6 +1,7 @@
-//! Matrix products: GEMM from proven crates for large ones, an unpacked kernel of plain loops for small ones, and `thin` where
-//! one operand is a vector.
+//! Matrix products: `packed` for large ones, an unpacked kernel of plain loops for small ones, and `thin` where one operand is a
+//! vector.
 
+use super::packed::{Maker, packed, packed_until};
 use super::thin::{Thin, thin};
 use crate::level::{Level, leveled};
 use breakeven_ir::backend::Stop;
@@ -36,57 +37,23 @@ pub(crate) enum Way {
     /// Unpacked blocks, which sum along k without a pause.
     Small,
     /// GEMM, which sums in steps.
-    Packed,
+    Packed(Maker),
 }
 
 /// Up to this many multiply-adds the unpacked kernel wins: 1,000 products of 32x32 take 487-725 us with it and
 /// 654-871 us with packing.
-const SMALL: usize = 64 * 64 * 64;
-
-/// Below this many columns faer's GEMM does not cut a product to the sizes of the caches, and gets slower the larger it is: from
-/// 200 GFLOP/s at 500 x 500 to 120 at 1,000 x 1,000. So it is given no more than these at a time.
-#[cfg(target_arch = "x86_64")]
-const UNBLOCKED: usize = 1024;
-#[cfg(target_arch = "x86_64")]
-const UNBLOCKED_COLUMNS: usize = 512;
-
-/// Steps along k that faer's GEMM sums before it adds to the result, whatever the product: its own number.
-const DEPTH: usize = 512;
-/// Multiply-adds of a block between two looks at a stop: 1.6 ms at 170 GFLOP/s. As 512 x 512 x 512 its operands are packed
-/// again at a cost of a few percent.
-const BLOCK: usize = 512 * 512 * 512;
-/// A block's rows and columns are never fewer, or half of it where they are cut evenly: the `gemm` crate sums along k in other
-/// steps up to 64 x 64, and in yet others up to 256 elements, which a product of few rows or columns must not come to.
-const LEAST_SIDE: usize = 192;
-const LEAST_THIN: usize = 520;
-const THIN: usize = 8;
-
-/// Up to this many rows and columns the `gemm` crate cuts k in other places than beyond, if it has more than these steps; up to
-/// this many elements it may sum in another order altogether.
-const FEW_SIDE: usize = 64;
-const FEW_STEPS: usize = 512;
-const FEW_ELEMS: usize = 256;
+pub(crate) const SMALL: usize = 64 * 64 * 64;
 
 impl Way {
     /// For a whole product.
-    pub(crate) fn of(m: usize, n: usize, k: usize, left: &Matrix, right: &Matrix) -> Way {
+    pub(crate) fn of(level: Level, m: usize, n: usize, k: usize, left: &Matrix, right: &Matrix) -> Way {
         let small = m * n * k <= SMALL && right.column == 1 && n >= 8;
         match Thin::of(m, n, k, left, right) {
             Some(thin) => Way::Thin(thin),
             None if small => Way::Small,
-            None => Way::Packed,
+            None => Way::Packed(Maker::of(level, m * n * k)),
         }
     }
-}
-
-/// The fewest rows that a part of a product may have that has all `across` of its columns, or the other way round, so that it
-/// is summed along k as the whole is. faer's GEMM always goes in the same steps.
-pub(crate) fn least_side(level: Level, across: usize, k: usize) -> usize {
-    if cfg!(target_arch = "x86_64") && level != Level::Portable {
-        return 1;
-    }
-    let by_elems = FEW_ELEMS / across.max(1) + 1;
-    if across > FEW_SIDE || k <= FEW_STEPS { by_elems } else { by_elems.max(FEW_SIDE + 1) }
 }
 
 /// # Safety
@@ -94,23 +61,12 @@ pub(crate) fn least_side(level: Level, across: usize, k: usize) -> usize {
 pub(crate) unsafe fn gemm(level: Level, g: &Gemm) {
     match g.way {
         // SAFETY: passed on.
-        Way::Thin(way) => return unsafe { thin(level, way, g, None) },
+        Way::Thin(way) => unsafe { thin(level, way, g, None) },
         // SAFETY: passed on.
-        Way::Small => return unsafe { small(level, g) },
-        Way::Packed => {}
+        Way::Small => unsafe { small(level, g) },
+        // SAFETY: passed on.
+        Way::Packed(maker) => unsafe { packed(maker, level, g) },
     }
-    #[cfg(target_arch = "x86_64")]
-    if level != Level::Portable {
-        let pieces = if g.n < UNBLOCKED { g.n.div_ceil(UNBLOCKED_COLUMNS) } else { 1 };
-        for piece in 0..pieces {
-            let (from, to) = (g.n * piece / pieces, g.n * (piece + 1) / pieces);
-            // SAFETY: passed on; the level says that the CPU has the instructions, and the columns are inside.
-            unsafe { packed_x86(level, &Gemm { n: to - from, ..g.from(0, from, 0) }, false) };
-        }
-        return;
-    }
-    // SAFETY: passed on.
-    unsafe { packed_portable(g) };
 }
 
 /// As [`gemm`], block by block, as long as nobody tells it to stop. The elements are the same to the last bit: each is
@@ -119,45 +75,14 @@ pub(crate) unsafe fn gemm(level: Level, g: &Gemm) {
 /// # Safety
 /// As for [`gemm`].
 pub(crate) unsafe fn gemm_until(level: Level, g: &Gemm, stop: &Stop) {
-    #[cfg(target_arch = "x86_64")]
-    let packed_x86 = (level != Level::Portable).then_some(packed_x86);
-    #[cfg(not(target_arch = "x86_64"))]
-    let packed_x86 = None::<unsafe fn(Level, &Gemm, bool)>;
-    if let Way::Thin(way) = g.way {
+    match g.way {
         // SAFETY: passed on.
-        unsafe { thin(level, way, g, Some(stop)) };
-        return;
-    }
-    if g.way == Way::Small || g.k == 0 {
-        if !stop.is_told() {
-            // SAFETY: passed on.
-            unsafe { gemm(level, g) };
-        }
-        return;
-    }
-    // SAFETY: passed on; k was seen not to be 0.
-    let g = &unsafe { if packed_x86.is_some() { g.as_summed() } else { *g } };
-    let depth = if packed_x86.is_some() { DEPTH.min(g.k) } else { g.k };
-    let least = if g.m.min(g.n) < THIN { LEAST_THIN } else { LEAST_SIDE };
-    let side = (BLOCK / depth).isqrt().max(least);
-    let (rows, columns) = (g.m.div_ceil(side), g.n.div_ceil(side));
-    for at in 0..rows * columns {
-        let (row, column) = (at / columns, at % columns);
-        let (i, j) = (g.m * row / rows, g.n * column / columns);
-        let (m, n) = (g.m * (row + 1) / rows - i, g.n * (column + 1) / columns - j);
-        let mut p = 0;
-        while p < g.k && !stop.is_told() {
-            let k = depth.min(g.k - p);
-            // SAFETY: passed on; the block is inside the product.
-            unsafe {
-                let block = Gemm { m, n, k, ..g.from(i, j, p) };
-                match packed_x86 {
-                    Some(packed) => packed(level, &block, p > 0),
-                    None => packed_portable(&block),
-                }
-            }
-            p += k;
-        }
+        Way::Thin(way) => unsafe { thin(level, way, g, Some(stop)) },
+        Way::Small if stop.is_told() => {}
+        // SAFETY: passed on.
+        Way::Small => unsafe { small(level, g) },
+        // SAFETY: passed on.
+        Way::Packed(maker) => unsafe { packed_until(maker, level, g, stop) },
     }
 }
 
@@ -167,7 +92,7 @@ impl Gemm {
     ///
     /// # Safety
     /// As for [`gemm`], with a `k` that is not 0.
-    unsafe fn as_summed(&self) -> Gemm {
+    pub(super) unsafe fn as_summed(&self) -> Gemm {
         let along = if self.dst_row > 1 { self.right.row } else { self.left.column };
         if along >= 0 {
             return *self;
@@ -183,7 +108,7 @@ impl Gemm {
     ///
     /// # Safety
     /// These are inside.
-    unsafe fn from(&self, i: usize, j: usize, p: usize) -> Gemm {
+    pub(super) unsafe fn from(&self, i: usize, j: usize, p: usize) -> Gemm {
         let (i, j, p) = (i as isize, j as isize, p as isize);
         let at = |matrix: Matrix, row: isize, column: isize| Matrix {
             // SAFETY: the caller's element is inside the matrix.
@@ -193,80 +118,6 @@ impl Gemm {
         // SAFETY: as above.
         let dst = unsafe { self.dst.offset(i * self.dst_row + j) };
         Gemm { left: at(self.left, i, p), right: at(self.right, p, j), dst, ..*self }
-    }
-}
-
-/// GEMM from the `gemm` crate, where there is no AVX2.
-///
-/// # Safety
-/// As for [`gemm`].
-unsafe fn packed_portable(g: &Gemm) {
-    // SAFETY: passed on; strides and extents are those of the matrices.
-    unsafe {
-        gemm_f32::gemm::f32::get_gemm_fn()(
-            g.m,
-            g.n,
-            g.k,
-            g.dst,
-            1,
-            g.dst_row,
-            false,
-            g.left.base,
-            g.left.column,
-            g.left.row,
-            g.right.base,
-            g.right.column,
-            g.right.row,
-            0.0,
-            1.0,
-            false,
-            false,
-            false,
-            gemm_common::Parallelism::None,
-        );
-    }
-}
-
-/// faer's kernels in assembly: 170-180 GFLOP/s on one AVX-512 core where the `gemm` crate reaches 92-110. With `add` the
-/// product is added to what is there.
-///
-/// # Safety
-/// As for [`gemm`], on a CPU of that level.
-#[cfg(target_arch = "x86_64")]
-unsafe fn packed_x86(level: Level, g: &Gemm, add: bool) {
-    use private_gemm_x86::{Accum, DType, DstKind, IType, InstrSet, gemm};
-    let instructions = if level == Level::Avx512 { InstrSet::Avx512 } else { InstrSet::Avx256 };
-    let one = 1f32;
-    let null = std::ptr::null();
-    // SAFETY: passed on; strides and extents are those of the matrices, and nothing is conjugated, masked or permuted.
-    unsafe {
-        gemm(
-            DType::F32,
-            IType::U64,
-            instructions,
-            g.m,
-            g.n,
-            g.k,
-            g.dst.cast(),
-            g.dst_row,
-            1,
-            null,
-            null,
-            DstKind::Full,
-            if add { Accum::Add } else { Accum::Replace },
-            g.left.base.cast(),
-            g.left.row,
-            g.left.column,
-            false,
-            null,
-            0,
-            g.right.base.cast(),
-            g.right.row,
-            g.right.column,
-            false,
-            (&raw const one).cast(),
-            1,
-        );
     }
 }
 
