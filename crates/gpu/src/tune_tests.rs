@@ -45,6 +45,22 @@ fn a_winner_has_to_be_clearly_quicker() {
 }
 
 #[test]
+fn the_quickest_of_a_few_runs_counts_and_slow_ones_are_not_repeated() {
+    let mut times = [500, 300, 310, 320, 330, 1].into_iter();
+    assert_eq!(quickest(|| times.next().ok_or(())), Ok(300));
+    assert_eq!(times.collect::<Vec<_>>(), [1]);
+
+    let mut runs = 0;
+    let slow = || {
+        runs += 1;
+        std::thread::sleep(MEASURING * 2);
+        Ok::<u64, ()>(7)
+    };
+    assert_eq!((quickest(slow), runs), (Ok(7), 1));
+    assert_eq!(quickest(|| Err::<u64, _>("lost")), Err("lost"));
+}
+
+#[test]
 fn rounds_go_through_all_variants_in_turn() {
     let choices = Choice::all(1);
     let mut tuned = Tuned::new(1, &choices);
