@@ -11,6 +11,7 @@ use crate::layout::{Region, Spot, VECTOR};
 use crate::lookout;
 use crate::owner::Owner;
 use crate::params;
+use crate::pull;
 use crate::session::check;
 use crate::stage::Binding;
 use crate::timing::STAMP_BYTES;
@@ -80,7 +81,7 @@ impl Owner {
     /// Sends a batch to the device, or its caller an error.
     pub(crate) fn start(&mut self, job: Job) {
         let begun = Instant::now();
-        let Job { groups, upload, upload_bytes, block_bytes, reply, permit, stop, sent } = job;
+        let Job { groups, mut upload, upload_bytes, block_bytes, reply, permit, stop, sent } = job;
         self.driver.created = 0;
         let is_short = permit.as_ref().is_some_and(|permit| lookout::is_short(permit.predicted_ns()));
         let order = Order { groups: &groups, stop: stop.as_ref(), is_short };
@@ -89,6 +90,14 @@ impl Owner {
             drop((upload, permit));
             let _ = reply.send(Err(error));
             return;
+        }
+        // Before the device is done with another batch, nothing that is near now is near when it is read.
+        if let Some(upload) = &mut upload
+            && let Some(threads) = self.driver.followers.sharers(is_short)
+            && self.driver.unified
+            && self.in_flight.is_empty()
+        {
+            pull::pull(upload, &groups, threads);
         }
         let mut blocks = Blocks { upload: upload.and_then(Upload::into_block), ..Blocks::default() };
         let queue_ns = begun.saturating_duration_since(sent).as_nanos() as u64;

@@ -219,6 +219,9 @@ impl Inner {
     }
 }
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
 /// Mapped memory that a caller fills. Dropped, it is idle again.
 pub(crate) struct Upload {
     block: Option<Block>,
@@ -256,6 +259,19 @@ impl Upload {
             Some((bytes.len(), Some((Place(place), bytes))))
         });
         copies::run(&mut copies.collect::<Vec<_>>(), |(place, bytes)| place.write(bytes));
+    }
+
+    /// Reads one byte of each cache line, for its being near afterwards; what lies outside of the block is left out.
+    pub(crate) fn read_lines(&mut self, offset: usize, bytes: usize) {
+        let Some(view) = &mut self.view else { return };
+        if offset + bytes > view.len() {
+            return;
+        }
+        let begin = view.slice(..).as_raw_element_ptr();
+        for at in (offset..offset + bytes).step_by(LINE) {
+            // SAFETY: inside of mapped memory, of which this is the only user, and whose bytes all have values from the start.
+            unsafe { begin.add(at).read_volatile() };
+        }
     }
 
     /// The block, whose memory the host no longer sees: the owner unmaps it.

@@ -52,6 +52,18 @@ impl Followers {
         Followers::default()
     }
 
+    /// Among how many cores the next dispatch is shared, if that is known: the first part of it goes to the owner's, where the thread
+    /// that hands dispatches out waits for the others from then on.
+    pub(crate) fn sharers(&self, is_short: bool) -> Option<u64> {
+        #[cfg(target_os = "linux")]
+        return self.found.as_ref()?.borrow().sharers(is_short);
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = is_short;
+            None
+        }
+    }
+
     /// Called before a submission. What the system refuses stays as it is, which costs time and nothing else.
     pub(crate) fn follow(&self, is_short: bool) {
         #[cfg(target_os = "linux")]
@@ -145,6 +157,12 @@ mod linux {
             if (taker, &others) != (self.taker, &self.others) {
                 (self.taker, self.others, self.now) = (taker, others, None);
             }
+        }
+
+        pub(super) fn sharers(&self, is_short: bool) -> Option<u64> {
+            let threads = self.others.len();
+            let known = self.has_taker && threads > 0 && threads <= self.cores.len();
+            known.then_some(if is_short { 1 } else { threads as u64 })
         }
 
         pub(super) fn follow(&mut self, is_short: bool) {

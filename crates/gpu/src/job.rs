@@ -139,6 +139,8 @@ pub(crate) struct Many {
     pub(crate) group_units: Vec<u32>,
     /// The work of all tasks, for each stage.
     pub(crate) work: Vec<u64>,
+    /// Where each input of the first task begins.
+    pub(crate) inputs: Vec<u64>,
 }
 
 /// A batch.

@@ -59,6 +59,7 @@ pub(crate) fn lay_out(tasks: &[Entry<'_>], members: Vec<usize>, upload: &mut Pac
         params: stages.iter().map(|stage| upload.add(4 * (1 + stage.stride()) as u64, ALIGN)).collect(),
         group_units: stages.iter().zip(&units).map(|(stage, units)| stage.turns.group_units(*units)).collect(),
         work: vec![elems; stages.len()],
+        inputs: begins.iter().map(|(begin, _)| *begin).collect(),
         units,
     };
     Laid { members, layout: Arc::new(layout), places, many }

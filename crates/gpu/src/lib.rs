@@ -11,6 +11,7 @@ mod error;
 
 mod lower;
 mod prelude;
+mod pull;
 mod stage;
 pub mod tolerance;
 

@@ -263,7 +263,8 @@ fn lay_out(tasks: &[Entry<'_>], members: Vec<usize>, upload: &mut Packer, block:
     let all = |s: usize| of_stage(s).map(|stage| stage.units).sum();
     let group_units = (0..stages.len()).map(|s| stages[s].turns.group_units(all(s))).collect();
     let work = (0..stages.len()).map(|s| of_stage(s).map(|stage| stage.work).sum()).collect();
-    let many = Many { tasks: members.len() as u32, params, units, group_units, work };
+    let inputs = places.inputs[..layout.inputs.len()].to_vec();
+    let many = Many { tasks: members.len() as u32, params, units, group_units, work, inputs };
     Laid { members, layout: Arc::new(layout), places, many }
 }
 
