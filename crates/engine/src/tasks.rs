@@ -5,7 +5,6 @@ use crate::calibrate::slow_down;
 use crate::devices::Slot;
 use crate::divided::{Divided, Part};
 use crate::error::Result;
-use crate::execute;
 use crate::many::Layout;
 use crate::program::{Bound, Inner};
 use crate::route::Attempt;
@@ -13,7 +12,7 @@ use crate::router::SEVERAL;
 use crate::scout::Parts;
 use crate::verify;
 use breakeven_cpu::Block;
-use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Source, Stop, Task, Timings};
+use breakeven_ir::backend::{Prepared, RESULT_ALIGN, RunError, Stop, Task, Timings};
 use breakeven_ir::plan::{BufferInfo, Plan};
 use breakeven_ir::{Buffer, HostBytes};
 use smallvec::SmallVec;
@@ -133,14 +132,12 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
         failed
     }
 
-    /// On a device, into memory that exists, and elsewhere what is better off alone.
+    /// On a device, into memory that exists, or left where the device has put it.
     pub(crate) fn fill_on(&self, slot: &Slot, results: &mut [u8], may_be_apart: bool) -> Result<Filled> {
         // Made ready first, and kept: the device knows a task by its plan.
         for bound in self.bounds() {
             slot.ready(bound.prepared.plan())?;
         }
-        let may_be_alone = |bound: &Arc<Bound>| may_be_apart && slot.backend.runs_apart(bound.prepared.plan());
-        let alone: SmallVec<[bool; 16]> = self.bounds().iter().map(may_be_alone).collect();
         let placed = || {
             let place = |(number, task)| self.layout.get(number).map(|(offset, bound)| (number, task, offset, bound));
             self.tasks.iter().enumerate().filter_map(place)
@@ -148,35 +145,24 @@ impl<'a, T: AsRef<[View<'a>]> + Sync> Tasks<'_, 'a, T> {
         let mut all: Vec<&[u8]> = Vec::with_capacity(self.tasks.len());
         placed().for_each(|(_, task, _, bound)| bound.for_each_input(task.as_ref(), |bytes| all.push(bytes)));
         let mut rest = &all[..];
-        let mut failed = Vec::new();
-        let (mut apart, mut timings) = (Vec::new(), Timings::default());
         let (mut tasks, mut numbers) = (Vec::with_capacity(self.tasks.len()), Vec::with_capacity(self.tasks.len()));
         for (number, _, offset, bound) in placed() {
             let plan = bound.prepared.plan();
             let (inputs, after) = rest.split_at(plan.inputs);
             rest = after;
-            if !alone[self.layout.bound_number(number)] {
-                tasks.push(Task { plan, inputs, offset });
-                numbers.push(number);
-                continue;
-            }
-            let sources: Vec<Source<'_>> = inputs.iter().map(|bytes| Source::Bytes(bytes)).collect();
-            match slot.ready(plan)?.run_batch(&sources, false) {
-                Ok((made, took)) => {
-                    timings.add(&took);
-                    apart.push((number, execute::on_host(&made)?));
-                }
-                Err(error) => failed.push((number, error)),
-            }
+            tasks.push(Task { plan, inputs, offset });
+            numbers.push(number);
         }
+        let (mut failed, mut apart) = (Vec::new(), Vec::new());
+        let mut timings = Timings::default();
         if !tasks.is_empty() {
             let failed = &mut |task: usize, error| failed.push((numbers[task], error));
             let left = &mut |task: usize, buffers| apart.push((numbers[task], buffers));
-            timings.add(&if may_be_apart {
+            timings = if may_be_apart {
                 slot.backend.run_mixed_in_place(&tasks, results, failed, left)?
             } else {
                 slot.backend.run_mixed(&tasks, results, failed)?
-            });
+            };
         }
         // The tasks are not to blame: another device has their results.
         if let Some((_, fault)) = failed.iter().find(|(_, error)| error.is_device_fault()) {

@@ -1,6 +1,6 @@
 //! A GPU as the engine sees it.
 
-use crate::adapters::{AdapterInfo, Kind};
+use crate::adapters::AdapterInfo;
 use crate::bandwidth;
 use crate::buffers::PoolStats;
 use crate::config::GpuConfig;
@@ -21,7 +21,7 @@ use crate::tune::Step;
 use crate::tune_report::TuneReport;
 use breakeven_ir::Buffer;
 use breakeven_ir::backend::{Backend, Health, Launch, Prepared, Resident, RunError, Task, Timings, Transfer, Usage};
-use breakeven_ir::plan::{BufferInfo, Plan};
+use breakeven_ir::plan::Plan;
 use crossbeam_channel::Sender;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
@@ -67,11 +67,6 @@ type Signature = Vec<(Arc<str>, Vec<(Spot, usize, bool)>)>;
 
 /// Plans without a keeper that are kept for tasks to come.
 const RECENT: usize = 64;
-
-/// On software adapters a task with more bytes than this runs alone: its results are read in place, where those of one batch are
-/// copied, and its inputs stay in the caches. Six adds of 256k and 512k elements took 1.07 to 1.16 times as long as one
-/// batch, eight of 256k (3 MB each) 0.86 to 1.04 times.
-const APART_BYTES: usize = 4 << 20;
 
 /// What a compiler may take for a variant that somebody waits for, beyond the usual timeout, in nanoseconds.
 const COMPILING: u64 = 30_000_000_000;
@@ -326,12 +321,6 @@ impl Backend for Gpu {
 
     fn launch(&self, launch: &Launch<'_>) -> Result<Timings, RunError> {
         launch::run(&self.session, launch)
-    }
-
-    fn runs_apart(&self, plan: &Plan) -> bool {
-        let inputs: usize = plan.input_infos().iter().map(BufferInfo::bytes).sum();
-        let outputs: usize = plan.output_buffers().map(BufferInfo::bytes).sum();
-        self.session.info.kind == Kind::Software && inputs + outputs > APART_BYTES
     }
 
     fn depth(&self) -> usize {

@@ -5,7 +5,7 @@
 //! without a word to the owner thread; the others unmapped. Callers only lock and move; whatever calls wgpu (creating,
 //! unmapping, freeing) happens on the owner thread.
 
-use crate::copies::{self, PART};
+use crate::copies::{self, Hands, PART};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -245,7 +245,7 @@ impl Upload {
     }
 
     /// Copies pieces to their offsets, which ascend; what lies outside of the block is dropped.
-    pub(crate) fn write_all<'p>(&mut self, pieces: impl Iterator<Item = (usize, &'p [u8])>) {
+    pub(crate) fn write_all<'p>(&mut self, hands: Hands, pieces: impl Iterator<Item = (usize, &'p [u8])>) {
         let Some(view) = &mut self.view else { return };
         let (mut rest, mut at) = (view.slice(..), 0);
         // In parts, so that two threads have about as much to do.
@@ -258,7 +258,7 @@ impl Upload {
             at = offset + bytes.len();
             Some((bytes.len(), Some((Place(place), bytes))))
         });
-        copies::run(&mut copies.collect::<Vec<_>>(), |(place, bytes)| place.write(bytes));
+        copies::run(hands, &mut copies.collect::<Vec<_>>(), |(place, bytes)| place.write(bytes));
     }
 
     /// Reads one byte of each cache line, for its being near afterwards; what lies outside of the block is left out.

@@ -12,11 +12,21 @@ const WORTH_A_THREAD: usize = 2 << 20;
 /// Bytes of the parts that large pieces are cut into, so that two threads have about as much to do.
 pub(crate) const PART: usize = 256 << 10;
 
+/// Who copies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hands {
+    /// The caller alone, because the device has something to do, and if that is software, no core is idle: eight batches of 3 MB with the next
+    /// one's inputs copied meanwhile took 1.15 to 1.22 times less than apart, and 1.04 to 1.09 times with the help of a thread.
+    Own,
+    /// Another thread as well, if there is much to copy.
+    Helped,
+}
+
 /// Runs copies, which are listed with their bytes; about half of them elsewhere if they are large.
-pub(crate) fn run<T: Send>(copies: &mut [(usize, Option<T>)], copy: impl Fn(T) + Sync) {
+pub(crate) fn run<T: Send>(hands: Hands, copies: &mut [(usize, Option<T>)], copy: impl Fn(T) + Sync) {
     let work = |copies: &mut [(usize, Option<T>)]| copies.iter_mut().filter_map(|(_, one)| one.take()).for_each(&copy);
     let all: usize = copies.iter().map(|(bytes, _)| bytes).sum();
-    if all < WORTH_A_THREAD {
+    if hands == Hands::Own || all < WORTH_A_THREAD {
         return work(copies);
     }
     let mut before = 0;

@@ -5,7 +5,7 @@
 //! other, so that a private output of all of them takes one copy.
 
 use crate::buffers::{ALIGN, Readback, Upload};
-use crate::copies;
+use crate::copies::{self, Hands};
 use crate::health::lock;
 use crate::job::{Command, Core, Done, Group, Job, Many};
 use crate::joined::{self, Constants};
@@ -59,14 +59,14 @@ pub(crate) fn run(session: &Arc<Session>, tasks: &[Entry<'_>], ends: &mut Ends<'
                 total.add(&run_alone(&tasks[*task], *task, ends)?);
                 continue;
             }
-            _ => start(session, tasks, part)?,
+            _ => start(session, tasks, part, if before.is_some() { Hands::Own } else { Hands::Helped })?,
         };
         if let Some(before) = before.replace(started) {
-            total.add(&finish(session, tasks, before, &mut free, ends)?);
+            total.add(&finish(session, tasks, before, Hands::Own, &mut free, ends)?);
         }
     }
     if let Some(last) = before {
-        total.add(&finish(session, tasks, last, &mut free, ends)?);
+        total.add(&finish(session, tasks, last, Hands::Helped, &mut free, ends)?);
     }
     // Parts overlap.
     total.total_ns = between_ns(begun, Instant::now());
@@ -123,7 +123,7 @@ struct Running {
 }
 
 /// Packs a part and sends it.
-fn start(session: &Arc<Session>, tasks: &[Entry<'_>], part: Vec<usize>) -> Result<Running, RunError> {
+fn start(session: &Arc<Session>, tasks: &[Entry<'_>], part: Vec<usize>, hands: Hands) -> Result<Running, RunError> {
     let begun = Instant::now();
     let handle = session.handle()?;
     let (mut upload, mut block) = (Packer::default(), Packer::default());
@@ -137,7 +137,7 @@ fn start(session: &Arc<Session>, tasks: &[Entry<'_>], part: Vec<usize>) -> Resul
     let entered = Instant::now();
     let (mut memory, created) = session.upload(&handle, upload_bytes, None)?;
     for laid in &mut laid {
-        fill(tasks, laid, &mut memory);
+        fill(tasks, laid, hands, &mut memory);
         // Every binding of an input shows all of the upload.
         let whole = Region { offset: 0, bytes: upload_bytes };
         let layout = Arc::make_mut(&mut laid.layout);
@@ -165,6 +165,7 @@ fn finish(
     session: &Arc<Session>,
     tasks: &[Entry<'_>],
     running: Running,
+    hands: Hands,
     free: &mut Instant,
     ends: &mut Ends<'_>,
 ) -> Result<Timings, RunError> {
@@ -181,7 +182,7 @@ fn finish(
         (Some(left), Some(read)) if block_bytes >= LEFT_BYTES * part.len() as u64 && !is_slow() => {
             leave(&found, read, left)
         }
-        (_, read) => hand_out(tasks, &found, read.as_ref().map_or(&[], |read| read.bytes()), ends.results),
+        (_, read) => hand_out(tasks, &found, read.as_ref().map_or(&[], |read| read.bytes()), hands, ends.results),
     }
     let kernels = part.iter().map(|task| tasks[*task].plan.core.plan.kernels.len() as u32).sum();
     let created = done.timings.created + timings.created;
@@ -269,13 +270,13 @@ fn lay_out(tasks: &[Entry<'_>], members: Vec<usize>, upload: &mut Packer, block:
 }
 
 /// Writes inputs and parameters of a group.
-fn fill(tasks: &[Entry<'_>], laid: &Laid, memory: &mut Upload) {
+fn fill(tasks: &[Entry<'_>], laid: &Laid, hands: Hands, memory: &mut Upload) {
     let inputs = laid.members.iter().flat_map(|member| tasks[*member].inputs.iter().zip(&laid.layout.inputs));
     let used = inputs.zip(&laid.places.inputs).filter(|((_, region), _)| region.is_some());
     let mut pieces: Vec<(usize, &[u8])> = used.map(|((bytes, _), start)| (*start as usize, *bytes)).collect();
     // Those of one run lie input by input. Nothing takes no room: it begins where what follows does.
     pieces.sort_by_key(|(start, bytes)| (*start, bytes.len()));
-    memory.write_all(pieces.into_iter());
+    memory.write_all(hands, pieces.into_iter());
     let mut words = Vec::new();
     for (stage, region) in laid.many.params.iter().enumerate() {
         write_params(&mut words, tasks, laid, stage);
@@ -344,7 +345,7 @@ fn leave(found: &[Found], read: Readback, left: &mut dyn FnMut(usize, Vec<Buffer
 }
 
 /// Copies results to where they belong.
-fn hand_out(tasks: &[Entry<'_>], found: &[Found], read: &[u8], mut results: &mut [u8]) {
+fn hand_out(tasks: &[Entry<'_>], found: &[Found], read: &[u8], hands: Hands, mut results: &mut [u8]) {
     let mut order: Vec<&[Found]> = found.chunk_by(|a, b| a.0 == b.0).collect();
     order.sort_unstable_by_key(|outputs| tasks[outputs[0].0].offset);
     let mut at = 0;
@@ -366,7 +367,7 @@ fn hand_out(tasks: &[Entry<'_>], found: &[Found], read: &[u8], mut results: &mut
             to += bytes.next_multiple_of(RESULT_ALIGN);
         }
     }
-    copies::run(&mut copies, |(place, from)| place.copy_from_slice(from));
+    copies::run(hands, &mut copies, |(place, from)| place.copy_from_slice(from));
 }
 
 /// Did a gather leave its axis?

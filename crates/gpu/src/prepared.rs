@@ -4,7 +4,7 @@
 //! copied out of mapped memory, or left there and handed over as they are.
 
 use crate::buffers::{Kept, Readback, Upload};
-use crate::copies::{self, PART};
+use crate::copies::{self, Hands, PART};
 use crate::health::lock;
 use crate::job::{Command, Core, Done, Group, Job};
 use crate::layout::{Layout, Packer};
@@ -164,7 +164,7 @@ const COPIED: usize = 4 << 20;
 /// Copies inputs to where the device finds them, whose offsets ascend.
 fn copy_in(block: &mut Upload, pieces: &[(usize, &[u8])], stop: Option<&Stop>) -> Result<(), RunError> {
     if stop.is_none() {
-        block.write_all(pieces.iter().copied());
+        block.write_all(Hands::Helped, pieces.iter().copied());
         return Ok(());
     }
     for (offset, bytes) in pieces {
@@ -182,7 +182,7 @@ fn copy_out(from: &[u8], to: &mut [u8], stop: Option<&Stop>) -> Result<(), RunEr
     if stop.is_none() {
         let parts = to.chunks_mut(PART).zip(from.chunks(PART));
         let mut copies: Vec<_> = parts.map(|(to, from)| (from.len(), Some((to, from)))).collect();
-        copies::run(&mut copies, |(to, from)| to.copy_from_slice(from));
+        copies::run(Hands::Helped, &mut copies, |(to, from)| to.copy_from_slice(from));
         return Ok(());
     }
     for (from, to) in from.chunks(COPIED).zip(to.chunks_mut(COPIED)) {

@@ -330,12 +330,6 @@ pub trait Backend: Send + Sync {
         Err(RunError::Unsupported { device: self.id().into(), why: "it takes no kernels in WGSL".into() })
     }
 
-    /// Is a task of this plan better off alone than in one batch with others? Where what every batch pays is little beside
-    /// moving a large task's bytes once more.
-    fn runs_apart(&self, _plan: &Plan) -> bool {
-        false
-    }
-
     /// How many batches it is worth handing over at once, from as many threads: while one is computed, another's inputs go
     /// up and a third one's results come back.
     fn depth(&self) -> usize {
