@@ -21,14 +21,15 @@ pub fn side_by_side(row: &Row, filter: &str, effort: Effort) -> Fallible<Vec<Sam
         let arms = row.cases()?.into_iter().map(Case::into_arm);
         let (arms, samples): (Vec<_>, Vec<_>) = arms.filter(|(arm, _)| arm.name().contains(filter)).unzip();
         let reports = measure(arms, &Expected::exactly(&[RIGHT]), effort);
-        for (at, (report, samples)) in reports.into_iter().zip(samples).enumerate() {
+        for (report, samples) in reports.into_iter().zip(samples) {
             let samples = samples.take();
             // Calibrating takes samples, too.
             let rounds = match &report.outcome {
                 Outcome::Timed(stats) => samples[samples.len() - stats.samples..].to_vec(),
                 Outcome::Wrong(_) | Outcome::Failed(_) => Vec::new(),
             };
-            match all.get_mut(at) {
+            // Openings may list their arms in different orders.
+            match all.iter_mut().find(|known| known.report.name == report.name) {
                 None => all.push(Sampled { report, samples: rounds }),
                 Some(before) => before.add(report, &rounds),
             }
