@@ -1,6 +1,7 @@
 //! Measures the arms of one row side by side: arms enter, one report for each leaves.
 //!
-//! Round-robin, so that a slow minute of the machine hits every arm; each arm sleeps, warms up and is then timed, so
+//! In rounds, so that a slow minute of the machine hits every arm, and in another order each time, so that none always follows the
+//! same one, which may leave it memory in its caches or none; each arm sleeps, warms up and is then timed, so
 //! that its own helper threads are awake and those of the arm before it have gone to sleep. Results are judged
 //! before anything is timed.
 
@@ -21,6 +22,9 @@ const WARM_UP: Duration = Duration::from_millis(1);
 const SAMPLE_NS: f64 = 200_000.0;
 /// An arm this many times slower than the fastest cannot become the best peer: a few rounds say enough about it.
 const OUT_OF_REACH: f64 = 3.0;
+
+/// Begins the orders in which arms go.
+const ORDER: u64 = 20_261_119;
 
 /// How long a row is measured.
 #[derive(Clone, Copy)]
@@ -104,16 +108,18 @@ struct Lane<'w> {
 /// Judges, calibrates and times `arms`.
 pub fn measure(arms: Vec<Arm<'_>>, expected: &Expected, effort: Effort) -> Vec<ArmReport> {
     let mut lanes: Vec<Lane<'_>> = arms.into_iter().map(|arm| Lane::judged(arm, expected)).collect();
+    // The same orders in every run.
+    let mut random = fastrand::Rng::with_seed(ORDER);
+    let mut order: Vec<usize> = (0..lanes.len()).collect();
     let start = Instant::now();
     for round in 0..effort.max_rounds {
         if round >= effort.min_rounds && start.elapsed() > effort.budget {
             break;
         }
         let reach = lanes.iter().filter_map(Lane::so_far).fold(f64::INFINITY, f64::min) * OUT_OF_REACH;
-        let count = lanes.len();
-        // Another arm goes first each round, so that no arm always follows the same one.
-        for turn in 0..count {
-            let lane = &mut lanes[(turn + round) % count];
+        random.shuffle(&mut order);
+        for at in &order {
+            let lane = &mut lanes[*at];
             let out_of_reach = lane.arm.library != crate::OURS && lane.so_far().is_some_and(|ns| ns > reach);
             if lane.failure.is_none() && !(round >= effort.scout_rounds && out_of_reach) {
                 lane.take_sample();

@@ -186,7 +186,9 @@ impl Program {
         self.run(&found?)
     }
 
-    /// Computes the outputs into memory that exists. Allocates nothing.
+    /// Computes the outputs into memory that exists. Allocates nothing, but for what matrix products are packed into where the `gemm`
+    /// crate computes them: those of more than 4 million multiply-adds on Intel's AVX-512, and of more than 64 x 64 x 64 where there is
+    /// no AVX2.
     pub fn run_into(&self, values: &[View<'_>], outputs: &mut [ViewMut<'_>]) -> Result<()> {
         let inner = &*self.inner;
         let mut watch = Watch::begin(&inner.engine);

@@ -71,6 +71,7 @@ fn options(mut arguments: pico_args::Arguments) -> Fallible<Options> {
 /// Whether the run may end well: bars count only where `--gate` asks for them.
 fn run(options: &Options) -> Fallible<bool> {
     machine::note_load();
+    let before_ns = machine::store_ns();
     let effort = if options.quick { QUICK } else { FULL };
     let mut notes = Vec::new();
     let places = places(options.device.as_deref().unwrap_or_default(), &mut notes)?;
@@ -90,6 +91,7 @@ fn run(options: &Options) -> Fallible<bool> {
         }
     }
     notes.extend(machine::load_warning());
+    notes.push(machine::distance(before_ns, machine::store_ns()));
     let places = places.iter().map(|place| format!("{}: {}", place.id, place.name)).collect();
     let report = Report { machine: machine::description(), places, notes, rows, means };
     println!("{}", print::terminal(&report));

@@ -72,6 +72,7 @@ fn options(mut arguments: pico_args::Arguments) -> Fallible<Options> {
 
 fn run(options: &Options) -> Fallible<()> {
     machine::note_load();
+    let before_ns = machine::store_ns();
     let filter = options.filter.as_deref().unwrap_or_default();
     let rows: Vec<Row> = rows().into_iter().filter(|row| row.name().contains(filter)).collect();
     if rows.is_empty() {
@@ -93,6 +94,7 @@ fn run(options: &Options) -> Fallible<()> {
         report.rows.push(measured);
     }
     report.notes.extend(machine::load_warning());
+    report.notes.push(machine::distance(before_ns, machine::store_ns()));
     println!("{}", table::terminal(&report));
     if let Some(path) = &options.json {
         std::fs::write(path, serde_json::to_string_pretty(&report)?)?;
