@@ -1,5 +1,6 @@
 //! One command buffer: copies in, one compute pass, copies out. wgpu puts the barriers between dispatches itself.
 
+use crate::adapters::Kind;
 use crate::buffers::Block;
 use crate::driver::Driver;
 use crate::layout::Region;
@@ -35,6 +36,10 @@ pub(crate) struct Recording<'a> {
     pub(crate) stamps: Option<Stamps<'a>>,
 }
 
+/// Bytes that software is asked to copy at a time. The C library's copies of a second-level cache and more ask for each line before they
+/// write it; where cores share no cache, 131,072 elements took 446 us on software GL with all of their 1 MB at once, and 401 so.
+const PIECE: u64 = 512 << 10;
+
 /// The most workgroups in one dimension that every device has.
 pub(crate) const MOST_GROUPS: u32 = 65_535;
 
@@ -47,10 +52,16 @@ pub(crate) fn grid(units: u64, group_units: u32, tasks: u32) -> [u32; 3] {
 impl Recording<'_> {
     pub(crate) fn encode(&self, driver: &Driver) -> wgpu::CommandBuffer {
         let mut encoder = driver.device.create_command_encoder(&Default::default());
+        let most = if driver.info.kind == Kind::Software { PIECE } else { u64::MAX };
         let copy = |encoder: &mut wgpu::CommandEncoder, copy: &Copy<'_>| {
-            let bytes = copy.bytes.next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);
             let (from, to) = (&copy.from.buffer, &copy.to.buffer);
-            encoder.copy_buffer_to_buffer(from, copy.from_offset, to, copy.to_offset, bytes);
+            let mut left = copy.bytes.next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);
+            let (mut from_offset, mut to_offset) = (copy.from_offset, copy.to_offset);
+            while left > 0 {
+                let bytes = left.min(most);
+                encoder.copy_buffer_to_buffer(from, from_offset, to, to_offset, bytes);
+                (from_offset, to_offset, left) = (from_offset + bytes, to_offset + bytes, left - bytes);
+            }
         };
         self.before.iter().for_each(|c| copy(&mut encoder, c));
         for (block, region) in &self.cleared {
