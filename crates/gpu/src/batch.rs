@@ -93,11 +93,11 @@ impl Owner {
         }
         // Before the device is done with another batch, nothing that is near now is near when it is read.
         if let Some(upload) = &mut upload
-            && let Some(threads) = self.driver.followers.sharers(is_short)
+            && let Some(cores) = self.driver.followers.sharers(is_short)
             && self.driver.unified
             && self.in_flight.is_empty()
         {
-            pull::pull(upload, &groups, threads);
+            pull::pull(upload, &groups, cores);
         }
         let mut blocks = Blocks { upload: upload.and_then(Upload::into_block), ..Blocks::default() };
         let queue_ns = begun.saturating_duration_since(sent).as_nanos() as u64;

@@ -36,8 +36,8 @@ pub(crate) struct Recording<'a> {
     pub(crate) stamps: Option<Stamps<'a>>,
 }
 
-/// Bytes that software is asked to copy at a time. The C library's copies of a second-level cache and more ask for each line before they
-/// write it; where cores share no cache, 131,072 elements took 446 us on software GL with all of their 1 MB at once, and 401 so.
+/// Bytes that software is asked to copy at a time. The C library's copies of a second-level cache and more ask for each line before
+/// they write it; where cores share no cache, 131,072 elements took 446 us on software GL with all of their 1 MB at once, and 401 so.
 const PIECE: u64 = 512 << 10;
 
 /// The most workgroups in one dimension that every device has.

@@ -1,10 +1,11 @@
 //! Has inputs near where they are read: a batch that a software driver gets next enters, with the number of cores that share it;
 //! what the owner's core reads of it, which is the first part, is in that core's caches when it leaves.
 //!
-//! Callers copy inputs on cores of their own. Where two cores share no cache, which a virtual machine's do at some times and not at others, a line
-//! comes over after 200 to 300 ns, and a driver's kernel waits for each: it moves memory value by value, and each time looks whether that lane
-//! takes part. Reading lines one after the other takes 1.5 ns each. At such times an add of 131,072 elements took 340 us and takes 211, a chain of ten
-//! operations 455 and takes 290; at others, when there is nothing to gain, both take 2 to 3 % longer.
+//! Callers copy inputs on cores of their own. Where two cores share no cache, which is true of a virtual machine's at some times and
+//! not at others, a line comes over after 200 to 300 ns, and a driver's kernel waits for each: it moves memory value by value, and
+//! each time looks whether that lane takes part. Reading lines one after the other takes 1.5 ns each. At such times an add of 131,072
+//! elements took 340 us and takes 211, a chain of ten operations 455 and takes 290; at others, when there is nothing to gain, both
+//! take 2 to 5 % longer.
 
 use crate::buffers::Upload;
 use crate::job::Group;

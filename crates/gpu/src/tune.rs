@@ -2,7 +2,8 @@
 //! leave, remembered on disk after every single measurement.
 //!
 //! Measurements are steps of the owner thread that it takes when it has had nothing to do for a while, one at a time, so
-//! that a batch waits for one of them at most. Each is the quickest of a few runs. Rounds go through all variants in turn, so that whatever else the machine
+//! that a batch waits for one of them at most. Each is the quickest of a few runs.
+//! Rounds go through all variants in turn, so that whatever else the machine
 //! does hits all of them. A variant whose results differ from those of the variant in use is out.
 
 use crate::adapters::{AdapterInfo, Kind};
